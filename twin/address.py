@@ -1,0 +1,42 @@
+"""Readable addresses of entities: `n012/gpu3`, `n012/nic3/p1`, `B-leaf-07/p33`, `r03/feedA`."""
+
+from __future__ import annotations
+
+import re
+
+from twin.metrics import Kind
+
+_TAIL: tuple[tuple[re.Pattern[str], Kind], ...] = (
+    (re.compile(r"nvlink\d+"), "nvlink"),
+    (re.compile(r"gpu\d+"), "gpu"),
+    (re.compile(r"p\d+"), "port"),
+    (re.compile(r"psu\d+"), "psu"),
+    (re.compile(r"feed\w+"), "feed"),
+)
+_UNFIT = re.compile(r"[/\s]+")
+_DIGITS = re.compile(r"(\d+)")
+
+
+def kind_of(address: str) -> Kind:
+    """The kind of entity an address names, told by its last part; a bare name is a node."""
+    head, slash, tail = address.rpartition("/")
+    if slash and head:
+        for pattern, kind in _TAIL:
+            if pattern.fullmatch(tail):
+                return kind
+    return "node"
+
+
+def clean(name: str) -> str:
+    """`name` made fit to be a node or switch name: no `/`, no whitespace."""
+    return _UNFIT.sub("_", name.strip()) or "unnamed"
+
+
+def natural(name: str) -> list[tuple[int, int, str]]:
+    """A sort key under which `n2` comes before `n10`."""
+    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in _DIGITS.split(name) if part]
+
+
+def link_name(a: str, b: str) -> str:
+    """The name of the link that joins ports `a` and `b`."""
+    return f"{a}--{b}"

@@ -1,0 +1,46 @@
+"""Thresholds: one data file (`rules.toml`), overridable by a site."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from importlib.resources import files
+
+from twin.errors import InputError
+from twin.frames import NS
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Seconds, shares and counts as rules.toml gives them."""
+
+    link_debounce: float
+    recovery: float
+    link_slow_fraction: float
+    flap_count: int
+    flap_window: float
+    flap_clear: float
+    plane_down_fraction: float
+    plane_degraded_fraction: float
+    burst: float
+    stale_floor: float
+    stale_intervals: float
+
+    @classmethod
+    def load(cls, overrides: Mapping[str, float] | None = None) -> Rules:
+        """The shipped thresholds with a site's own in their place."""
+        shipped = tomllib.loads(files(__package__).joinpath("rules.toml").read_text("utf-8"))
+        values = {name: entry["value"] for name, entry in shipped.items()}
+        for name, value in (overrides or {}).items():
+            if name not in values:
+                raise InputError(f"rules: there is no rule {name!r}; expected one of {', '.join(values)}")
+            if not isinstance(value, int | float) or value < 0:
+                raise InputError(f"rules: {name} is {value!r}, expected a number ({shipped[name]['unit']})")
+            values[name] = value
+        values["flap_count"] = max(1, int(values["flap_count"]))
+        return cls(**{f.name: values[f.name] for f in fields(cls)})
+
+
+def ns(seconds: float) -> int:
+    return round(seconds * NS)

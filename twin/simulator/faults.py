@@ -1,0 +1,99 @@
+"""Which links are down or slow and which sources are silent at a time of a scenario."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from twin.errors import InputError
+from twin.simulator.scenario import Fault
+from twin.topology.model import HOST_LEAF, Topology
+from twin.topology.resolve import Target, resolve
+
+F64 = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.intp]
+
+
+class FaultState:
+    """Applies faults by their times. Raises InputError for a target that the fabric does not have."""
+
+    def __init__(self, topo: Topology, faults: Sequence[Fault]) -> None:
+        self.topo = topo
+        self.silent: set[str] = set()
+        self._faults = [(f, self._target(f)) for f in faults]
+        self._fraction = np.ones(len(topo.links.a))
+        self._rebooting: set[str] = set()
+
+    def _target(self, fault: Fault) -> Target:
+        if fault.action == "silence" and fault.target == "all":
+            none = np.zeros(0, np.intp)
+            return Target("all", none, np.arange(len(self.topo.switches.name)), np.arange(len(self.topo.nodes.name)))
+        target = resolve(self.topo, fault.target)
+        if fault.action == "silence" and not len(target.switches) and not len(target.nodes):
+            raise InputError(f"silence: {fault.target!r} is no source; expected a node, a switch, a plane or all")
+        return target
+
+    def advance(self, t: float) -> tuple[Rows, Rows]:
+        """Moves to t seconds. Returns the ports whose counters began anew, and the ports whose link just fell."""
+        before = self._fraction > 0
+        fraction = np.ones(len(self.topo.links.a))
+        silent: set[str] = set()
+        dead: set[str] = set()
+        for fault, target in self._faults:
+            if fault.at <= t and (fault.until is None or t < fault.until):
+                self._apply(fault, target, t - fault.at, fraction)
+                if fault.action in ("fail", "silence"):
+                    names = self._source_names(target)
+                    silent |= names
+                    dead |= names if fault.action == "fail" else set()
+        rebooted = self._rebooting - dead
+        self._rebooting, self.silent, self._fraction = dead, silent, fraction
+        fell = np.flatnonzero(before & (fraction <= 0))
+        links = self.topo.links
+        return self._ports_of(rebooted), np.concatenate([links.a[fell], links.b[fell]]).astype(np.intp)
+
+    def _apply(self, fault: Fault, target: Target, age: float, fraction: F64) -> None:
+        rows = target.links
+        if fault.action == "fail":
+            fraction[rows] = 0.0
+        elif fault.action == "flap":
+            if age % fault.period < fault.down:
+                fraction[rows] = 0.0
+        elif fault.action == "degrade":
+            if fault.speed_fraction is not None:
+                fraction[rows] *= fault.speed_fraction
+            if fault.capacity_fraction is not None:
+                fraction[self._part(rows, 1 - fault.capacity_fraction)] = 0.0
+
+    def _part(self, rows: Rows, share: float) -> Rows:
+        """A share of the uplinks among `rows` (of the host links where there are none), evenly spread."""
+        uplinks = rows[self.topo.links.tier[rows] != HOST_LEAF]
+        pool = uplinks if len(uplinks) else rows
+        step = np.floor(np.arange(len(pool) + 1) * share)
+        chosen: Rows = pool[np.diff(step) > 0]
+        return chosen
+
+    def _source_names(self, target: Target) -> set[str]:
+        topo = self.topo
+        return {topo.switches.name[s] for s in target.switches} | {topo.nodes.name[n] for n in target.nodes}
+
+    def _ports_of(self, names: set[str]) -> Rows:
+        if not names:
+            return np.zeros(0, np.intp)
+        switches = [self.topo.rows("switch")[n] for n in names if n in self.topo.rows("switch")]
+        nodes = [self.topo.rows("node")[n] for n in names if n in self.topo.rows("node")]
+        mine = np.isin(self.topo.ports.switch, switches) | np.isin(self.topo.port_node, nodes)
+        return np.flatnonzero(mine)
+
+    def link_speed(self) -> F64:
+        """float64[links], bits/s now, 0 where down."""
+        return self._fraction * self.topo.links.speed
+
+    def ports(self) -> tuple[F64, F64]:
+        """For each port: up (1, 0) and negotiated speed in bits/s, NaN while down or without a cable."""
+        link = self.topo.ports.link
+        up = np.where(link >= 0, (self._fraction > 0)[link], np.nan) if len(self._fraction) else link * np.nan
+        speed = np.where(up == 1, self.link_speed()[link], np.nan) if len(self._fraction) else up
+        return up.astype(np.float64), speed.astype(np.float64)

@@ -1,0 +1,69 @@
+"""Scenario: which fabric, which work, which faults, for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Workload = Literal["allreduce", "alltoall", "idle"]
+WORKLOADS: tuple[Workload, ...] = ("allreduce", "alltoall", "idle")
+Action = Literal["fail", "degrade", "flap", "silence"]
+ACTIONS: tuple[Action, ...] = ("fail", "degrade", "flap", "silence")
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """Work from `at` seconds on. utilization: share of a GPU's network bandwidth that it asks for, 0 to 1."""
+
+    kind: Workload
+    utilization: float = 0.8
+    at: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Something that breaks at `at` seconds and, unless `until` is None, is mended then.
+
+    degrade: speed_fraction makes links slow, capacity_fraction takes part of a plane's or switch's links
+    away. flap: down for `down` seconds of every `period`. silence: its telemetry stops, nothing else.
+    """
+
+    action: Action
+    target: str
+    at: float
+    until: float | None = None
+    speed_fraction: float | None = None
+    capacity_fraction: float | None = None
+    period: float = 5.0
+    down: float = 1.0
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """preset and parameters name the fabric; times are seconds from the start."""
+
+    name: str
+    preset: str
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    workload: tuple[Phase, ...] = (Phase("allreduce"),)
+    interval: float = 1.0
+    duration: float = 90.0
+    seed: int = 7
+    faults: tuple[Fault, ...] = ()
+    about: str = ""
+
+
+DEMO = Scenario(
+    name="demo",
+    about="a plane fails and recovers, a leaf dies, a link runs slow and another one flaps",
+    preset="b300-superpod-ethernet",
+    workload=(Phase("allreduce", 0.8),),
+    duration=75.0,
+    faults=(
+        Fault("fail", "plane:B", at=10, until=26),
+        Fault("fail", "A-leaf-03", at=36, until=52),
+        Fault("degrade", "n012/nic5/p0", at=44, until=66, speed_fraction=0.5),
+        Fault("fail", "A-leaf-06/p70", at=56, until=66),
+    ),
+)

@@ -1,0 +1,88 @@
+"""Snapshot: the twin at one moment, immutable, for screens and reports. Arrays are copies and never change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from twin.incident import Incident
+from twin.topology.model import Topology
+
+F64 = npt.NDArray[np.float64]
+UP, DOWN, UNKNOWN = 1, 0, -1
+
+
+@dataclass(frozen=True, slots=True)
+class PlaneView:
+    """One plane. capacity_fraction: what is left of the designed host bandwidth, 0 to 1.
+
+    used_fraction: traffic sent by hosts as a share of the designed bandwidth, NaN where unknown.
+    known_fraction: the share of its links whose state is known.
+    """
+
+    plane: str
+    capacity_fraction: float
+    used_fraction: float
+    known_fraction: float
+    links: int
+    links_down: int
+    links_slow: int
+    tx_bits_per_second: float
+    capacity_bits_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView:
+    """One source of frames. state: `ok`, `stale` or `failed`. age_seconds: since its last data."""
+
+    name: str
+    state: str
+    age_seconds: float
+    interval_seconds: float
+    failures: int
+    entities: int
+    frames: int
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that was said at a time: `opened`, `changed`, `recovering`, `reopened`, `resolved`, `superseded`."""
+
+    time: int
+    what: str
+    incident: Incident
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The last minutes, one row an evaluation. time: int64[t]; used, capacity: float64[t, planes]."""
+
+    time: npt.NDArray[np.int64]
+    used: F64
+    capacity: F64
+    open_incidents: npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """time: event time of the evaluation it shows, nanoseconds; `version` grows by one with each."""
+
+    topology: Topology
+    time: int
+    version: int
+    planes: tuple[PlaneView, ...]
+    gpu_bandwidth: F64  # [gpus], share of the designed network bandwidth that is left
+    link_state: npt.NDArray[np.int8]  # [links], UP, DOWN or UNKNOWN
+    link_speed: F64  # [links], bits/s now (0 down, NaN unknown)
+    link_load: F64  # [links], busier direction as a share of the designed speed, NaN unknown
+    port_age: F64  # [ports], seconds since the last reading, NaN never
+    port: Mapping[str, F64]  # metric -> [ports]; counters as rates a second
+    gpu: Mapping[str, F64]  # metric -> [gpus]; counters as rates a second
+    gpu_age: F64  # [gpus], seconds
+    incidents: tuple[Incident, ...]  # open first, by severity and age, then resolved, newest first
+    sources: tuple[SourceView, ...]
+    events: tuple[Event, ...]  # the last 200, oldest first
+    history: History

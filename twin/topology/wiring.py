@@ -1,0 +1,372 @@
+"""The explicit form of the wiring: what `topology export` prints and `file:` reads (design, section 5)."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from twin.catalog import max_switch_ports
+from twin.errors import InputError
+from twin.topology.builder import Builder
+from twin.topology.model import COMPUTE, NONE, ROLES, TIERS, Topology
+from twin.units import bits_per_second, show_speed
+from twin.yamlfile import Document, Place
+
+_NAME = re.compile(r"[^/\s]+")
+_PORT = re.compile(r"(?P<owner>.+)/p(?P<port>\d+)")
+_NIC = re.compile(r"(?P<node>[^/]+)/nic(?P<nic>\d+)")
+_GPU = re.compile(r"(?P<node>[^/]+)/gpu(?P<gpu>\d+)")
+
+
+def _check_name(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise ValueError(f"{name!r} is not a name: it must not be empty nor hold '/' or whitespace")
+    return name
+
+
+Name = Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, int) else v), AfterValidator(_check_name)]
+Speed = Annotated[float, BeforeValidator(bits_per_second)]
+
+
+class Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class NodeSpec(Strict):
+    name: Name
+    rack: Name | None = None
+    role: Literal["compute", "storage", "management", "other"] = "compute"
+    gpu_model: str = "unknown"
+    gpus: int = Field(0, ge=0, le=1024)
+    nics: int | list[int] = 0
+    ports_per_nic: int = Field(1, ge=1, le=64)
+    first_port: int = Field(0, ge=0, le=1)
+    nic_of_gpu: list[int] | None = None
+    psus: int = Field(0, ge=0, le=64)
+    psu_watts: float | None = None
+    label: str | None = None
+
+
+class SwitchSpec(Strict):
+    name: Name
+    tier: Literal["leaf", "spine", "core"]
+    plane: str | None = None
+    model: str = "unknown"
+    ports: int = Field(0, ge=0)
+    rail: int | None = None
+    label: str | None = None
+
+
+class LinkSpec(Strict):
+    a: str
+    b: str
+    speed: Speed
+    cable: str | None = None
+
+
+class DomainSpec(Strict):
+    name: Name
+    gpus: list[str]
+    switches: list[str] = []
+    links_per_gpu: int = Field(0, ge=0, le=64)
+    speed: Speed = 400e9  # of one link in one direction: 50GB/s, NVLink 5
+
+
+class FeedSpec(Strict):
+    name: str
+    watts: float
+
+
+class RackSpec(Strict):
+    name: Name
+    nodes: list[str] = []
+    feeds: list[FeedSpec] = []
+    redundancy: str = "none"
+
+
+class JobSpec(Strict):
+    name: str
+    nodes: list[str]
+    collective: str = "allreduce"
+
+
+class Wiring(Strict):
+    name: str
+    planes: list[str] = []
+    nodes: list[NodeSpec]
+    switches: list[SwitchSpec] = []
+    links: list[LinkSpec] = []
+    domains: list[DomainSpec] = []
+    racks: list[RackSpec] = []
+    jobs: list[JobSpec] = []
+
+
+def read_wiring(document: Document) -> Topology:
+    """A Topology from an explicit wiring file. Raises InputError with every mistake in it."""
+    return _Reader(document, document.check(Wiring)).topology()
+
+
+class _Reader:
+    def __init__(self, document: Document, wiring: Wiring) -> None:
+        self.document, self.wiring = document, wiring
+        self.problems: list[str] = []
+        self.builder = Builder(wiring.name, tuple(wiring.planes))
+        self.nodes: dict[str, int] = {}
+        self.switches: dict[str, int] = {}
+        self.used: dict[str, int] = {}  # port address -> line of the link that uses it
+        self.cables: dict[str, int] = {}
+
+    def topology(self) -> Topology:
+        racks = self._racks()
+        for i, node in enumerate(self.wiring.nodes):
+            self._node(i, node, racks)
+        for i, switch in enumerate(self.wiring.switches):
+            self._switch(i, switch)
+        for i, link in enumerate(self.wiring.links):
+            self._link(i, link)
+        self._domains()
+        for i, job in enumerate(self.wiring.jobs):
+            rows = [self._find_node(n, ("jobs", i, "nodes", k)) for k, n in enumerate(job.nodes)]
+            self.builder.jobs.append((job.name, tuple(r for r in rows if r is not None), job.collective))
+        if self.problems:
+            raise InputError(self.problems)
+        return self.builder.build()
+
+    def _wrong(self, place: Place, message: str) -> None:
+        self.problems.append(self.document.problem(place, message))
+
+    def _racks(self) -> dict[str, int]:
+        rows: dict[str, int] = {}
+        for i, rack in enumerate(self.wiring.racks):
+            if rack.name in rows:
+                self._wrong(("racks", i, "name"), f"{rack.name!r} is used twice")
+            rows[rack.name] = self.builder.rack(rack.name, rack.redundancy, [(f.name, f.watts) for f in rack.feeds])
+        for node in self.wiring.nodes:
+            if node.rack is not None and node.rack not in rows:
+                rows[node.rack] = self.builder.rack(node.rack)
+        self.rack_of = {name: rows[r.name] for r in self.wiring.racks for name in r.nodes}
+        return rows
+
+    def _node(self, i: int, node: NodeSpec, racks: dict[str, int]) -> None:
+        if node.name in self.nodes:
+            self._wrong(("nodes", i, "name"), f"{node.name!r} is used twice")
+            return
+        count = node.nics if isinstance(node.nics, int) else len(node.nics)
+        nic_of_gpu = node.nic_of_gpu
+        if nic_of_gpu is not None and (len(nic_of_gpu) != node.gpus or any(not -1 <= n < count for n in nic_of_gpu)):
+            self._wrong(
+                ("nodes", i, "nic_of_gpu"),
+                f"{nic_of_gpu}: expected {node.gpus} values, each from 0 to {count - 1} (the place of a NIC) or -1",
+            )
+            nic_of_gpu = None
+        if nic_of_gpu is None and node.role != "compute":
+            nic_of_gpu = [NONE] * node.gpus
+        rack = racks[node.rack] if node.rack is not None else self.rack_of.get(node.name, NONE)
+        self.nodes[node.name] = self.builder.node(
+            node.name, gpus=node.gpus, nics=node.nics, ports_per_nic=node.ports_per_nic,
+            first_port=node.first_port, gpu_model=node.gpu_model, rack=rack, role=ROLES.index(node.role),
+            nic_of_gpu=nic_of_gpu, psus=node.psus, psu_watts=node.psu_watts or float("nan"),
+        )  # fmt: skip
+        if node.label:
+            self.builder.labels[node.name] = node.label
+
+    def _switch(self, i: int, switch: SwitchSpec) -> None:
+        if switch.name in self.switches or switch.name in self.nodes:
+            self._wrong(("switches", i, "name"), f"{switch.name!r} is used twice")
+            return
+        plane = NONE
+        if switch.plane is not None:
+            if switch.plane in self.wiring.planes:
+                plane = self.wiring.planes.index(switch.plane)
+            else:
+                known = ", ".join(self.wiring.planes) or "none is listed under planes"
+                self._wrong(("switches", i, "plane"), f"{switch.plane!r} is not a plane; expected one of: {known}")
+        self.switches[switch.name] = self.builder.switch(
+            switch.name, TIERS.index(switch.tier), plane, model=switch.model,
+            rail=NONE if switch.rail is None else switch.rail,
+            radix=switch.ports or max_switch_ports(switch.model),
+        )  # fmt: skip
+        if switch.label:
+            self.builder.labels[switch.name] = switch.label
+
+    # --- links ---
+
+    def _link(self, i: int, link: LinkSpec) -> None:
+        ends = [self._end(("links", i, side), address) for side, address in (("a", link.a), ("b", link.b))]
+        a, b = ends
+        if a is None or b is None:
+            return
+        cable = NONE
+        if link.cable is not None:
+            cable = self.cables.setdefault(link.cable, 0) or self.builder.cable()
+            self.cables[link.cable] = cable
+        if a[0] == "switch" and b[0] == "nic":
+            a, b = b, a
+        if a[0] == "nic" and b[0] == "switch":
+            self.builder.host_link(a[1], b[1], b[2], link.speed, cable)
+        elif a[0] == "switch":
+            self.builder.switch_link(a[1], a[2], b[1], b[2], link.speed, cable)
+        else:
+            self.builder.direct_link(a[1], b[1], link.speed, cable)
+
+    def _end(self, place: Place, address: str) -> tuple[str, int, int] | None:
+        match = _PORT.fullmatch(address)
+        if match is None:
+            self._wrong(place, f"{address!r} is not a port; expected NODE/nicN/pN or SWITCH/pN")
+            return None
+        if address in self.used:
+            self._wrong(place, f"port {address!r} is used twice, first on line {self.used[address]}")
+            return None
+        self.used[address] = self.document.line(place)
+        number = int(match["port"])
+        nic = _NIC.fullmatch(match["owner"])
+        return self._nic_end(place, address, nic, number) if nic else self._switch_end(place, match["owner"], number)
+
+    def _nic_end(self, place: Place, address: str, nic: re.Match[str], number: int) -> tuple[str, int, int] | None:
+        row = self._find_node(nic["node"], place)
+        if row is None:
+            return None
+        node = self.builder.nodes[row]
+        if int(nic["nic"]) not in node.nics:
+            self._wrong(place, f"{address!r}: node {node.name} has no nic{nic['nic']}; it has {len(node.nics)} NICs")
+            return None
+        if not 0 <= number - node.first_port < node.ports_per_nic:
+            last = node.first_port + node.ports_per_nic - 1
+            self._wrong(place, f"{address!r} does not exist: ports of its NICs go from p{node.first_port} to p{last}")
+            return None
+        position = node.nics.index(int(nic["nic"]))
+        return "nic", self.builder.nic_port(row, position, number - node.first_port), 0
+
+    def _switch_end(self, place: Place, owner: str, number: int) -> tuple[str, int, int] | None:
+        row = self.switches.get(owner)
+        if row is None:
+            self._wrong(place, f"{owner + '/p' + str(number)!r}: there is no switch {owner!r}")
+            return None
+        spec = next(s for s in self.wiring.switches if s.name == owner) if number > 32 else None
+        radix = (spec.ports or max_switch_ports(spec.model)) if spec else 0
+        if radix and number > radix:
+            self._wrong(place, f"{owner + '/p' + str(number)!r} does not exist: {owner} has {radix} ports")
+            return None
+        return "switch", row, number
+
+    def _find_node(self, name: str, place: Place) -> int | None:
+        row = self.nodes.get(name)
+        if row is None:
+            self._wrong(place, f"there is no node {name!r}")
+        return row
+
+    def _domains(self) -> None:
+        taken: dict[int, str] = {}
+        for i, domain in enumerate(self.wiring.domains):
+            rows = []
+            for k, address in enumerate(domain.gpus):
+                place: Place = ("domains", i, "gpus", k)
+                match = _GPU.fullmatch(address)
+                node = self.nodes.get(match["node"]) if match else None
+                if match is None or node is None or int(match["gpu"]) >= self.builder.nodes[node].gpus:
+                    self._wrong(place, f"there is no GPU {address!r}; expected NODE/gpuN")
+                    continue
+                row = self.builder.nodes[node].gpu0 + int(match["gpu"])
+                if row in taken:
+                    self._wrong(place, f"{address!r} is in two domains: {taken[row]} and {domain.name}")
+                taken[row] = domain.name
+                rows.append(row)
+            self.builder.domain(domain.name, rows, domain.switches, domain.links_per_gpu, domain.speed / 8)
+
+
+# --- the way back --------------------------------------------------------------------------------
+
+
+def to_wiring(topo: Topology) -> dict[str, Any]:
+    """The explicit form of a Topology, ready for YAML or JSON; reading it gives the same tables."""
+    ports = topo.port_names
+    shared = {c for c, n in enumerate(_counts(topo.links.cable)) if n > 1}
+    out: dict[str, Any] = {"name": topo.name, "planes": list(topo.planes), "nodes": _nodes(topo)}
+    out["switches"] = [
+        _drop(
+            name=name, tier=TIERS[t], plane=topo.planes[p] if p >= 0 else None,
+            model=model if model != "unknown" else None, ports=radix or None,
+            rail=rail if rail >= 0 else None, label=topo.labels.get(name),
+        )
+        for name, t, p, model, radix, rail in zip(
+            topo.switches.name, topo.switches.tier.tolist(), topo.switches.plane.tolist(), topo.switches.model,
+            topo.switches.radix.tolist(), topo.switches.rail.tolist(), strict=True,
+        )
+    ]  # fmt: skip
+    out["links"] = [
+        _drop(a=ports[a], b=ports[b], speed=show_exact(s), cable=f"c{c}" if c in shared else None)
+        for a, b, s, c in zip(
+            topo.links.a.tolist(), topo.links.b.tolist(), topo.links.speed.tolist(),
+            topo.links.cable.tolist(), strict=True,
+        )
+    ]  # fmt: skip
+    out["domains"] = [
+        {
+            "name": name,
+            "gpus": [topo.gpu_names[g] for g in rows.tolist()],
+            "switches": list(chips),
+            "links_per_gpu": int(topo.domains.links_per_gpu[i]),
+            "speed": f"{topo.domains.speed[i] / 1e9:g}GB/s",
+        }
+        for i, (name, rows, chips) in enumerate(
+            zip(topo.domains.name, topo.domains.gpu_rows, topo.domains.switches, strict=True)
+        )
+    ]
+    feeds: dict[int, list[dict[str, Any]]] = {}
+    for feed, rack, watts in zip(topo.feeds.name, topo.feeds.rack.tolist(), topo.feeds.watts.tolist(), strict=True):
+        feeds.setdefault(rack, []).append({"name": feed, "watts": watts})
+    out["racks"] = [
+        {"name": name, "feeds": feeds.get(i, []), "redundancy": redundancy}
+        for i, (name, redundancy) in enumerate(zip(topo.racks.name, topo.racks.redundancy, strict=True))
+    ]
+    if topo.jobs:
+        out["jobs"] = [
+            {"name": job, "nodes": [topo.nodes.name[n] for n in rows], "collective": kind}
+            for job, rows, kind in topo.jobs
+        ]
+    return out
+
+
+def _nodes(topo: Topology) -> list[dict[str, Any]]:
+    from twin.topology.builder import default_nic_of_gpu
+
+    nodes, out = topo.nodes, []
+    for i, name in enumerate(nodes.name):
+        nic0, n_nics = int(nodes.nic0[i]), int(nodes.n_nics[i])
+        gpu0, n_gpus = int(nodes.gpu0[i]), int(nodes.n_gpus[i])
+        numbers = topo.nics.ordinal[nic0 : nic0 + n_nics].tolist()
+        of_gpu = [n - nic0 if n >= 0 else NONE for n in topo.gpus.nic[gpu0 : gpu0 + n_gpus].tolist()]
+        psus = int(nodes.n_psus[i])
+        watts = float(topo.psus.watts[nodes.psu0[i]]) if psus else float("nan")
+        role = ROLES[nodes.role[i]]
+        usual = default_nic_of_gpu(n_gpus, n_nics) if role == ROLES[COMPUTE] else (NONE,) * n_gpus
+        out.append(
+            _drop(
+                name=name, rack=topo.racks.name[nodes.rack[i]] if nodes.rack[i] >= 0 else None,
+                role=role if role != "compute" else None, gpu_model=nodes.gpu_model[i], gpus=n_gpus,
+                nics=n_nics if numbers == list(range(n_nics)) else numbers,
+                ports_per_nic=int(topo.nics.n_ports[nic0]) if n_nics else None,
+                first_port=int(topo.ports.ordinal[topo.nics.port0[nic0]]) or None if n_nics else None,
+                nic_of_gpu=None if tuple(of_gpu) == usual else of_gpu,
+                psus=psus or None, psu_watts=watts if watts == watts else None, label=topo.labels.get(name),
+            )
+        )  # fmt: skip
+    return out
+
+
+def show_exact(bits: float) -> str | float:
+    """A speed as people write it where that loses nothing."""
+    text = show_speed(bits)
+    return text if bits_per_second(text) == bits else bits
+
+
+def _counts(values: Any) -> list[int]:
+    import numpy as np
+
+    return np.bincount(values).tolist() if len(values) else []
+
+
+def _drop(**values: Any) -> dict[str, Any]:
+    return {k: v for k, v in values.items() if v is not None}

@@ -1,0 +1,163 @@
+"""Twin: frames go in through one door, incidents and snapshots come out. It never asks what time it is.
+
+Event time advances with the frames. The twin evaluates at whole multiples of its tick, when the first
+frame later than that tick comes in, so what it says depends on the order of frames alone.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+import numpy as np
+
+from twin.capacity import CapacityModel
+from twin.detectors.links import LinkDetector
+from twin.detectors.rules import Rules
+from twin.detectors.telemetry import findings as telemetry_findings
+from twin.frames import NS, Frame
+from twin.incident import Incident
+from twin.incidents import Ledger
+from twin.intake import Intake
+from twin.linkstate import LinkState, LinkTracker
+from twin.metrics import KINDS
+from twin.observe import Observer
+from twin.snapshot import Event, Snapshot
+from twin.sources import Sources
+from twin.state import KindState
+from twin.topology.model import Topology
+
+TICK = NS
+_MAX_IDLE_TICKS = 120  # silence longer than this is skipped: nothing can change any more
+
+
+class Twin:
+    """The state of one fabric, and what is wrong with it."""
+
+    def __init__(self, topology: Topology, rules: Rules | None = None) -> None:
+        self.topology = topology
+        self.rules = rules or Rules.load()
+        self.time = 0  # of the last evaluation
+        self.frames = 0
+        self.capacity_model = CapacityModel(topology)
+        self._kinds: dict[str, KindState] = {
+            k: KindState(k, len(topology.names(k))) for k in KINDS if k not in ("nvlink", "source")
+        }
+        self._limit_rates()
+        self._sources = Sources(self.rules)
+        self._tracker = LinkTracker(topology, self.rules)
+        self._links = LinkDetector(topology, self.capacity_model, self.rules)
+        self._ledger = Ledger(self.rules, len(topology.links.a))
+        self._observer = Observer(topology)
+        self._intake = Intake(topology, self._sources)
+
+    def _limit_rates(self) -> None:
+        ceiling = self.topology.port_speed / 8
+        ceiling = np.where(np.isnan(ceiling), np.inf, ceiling)
+        self._kinds["port"].ceilings = {"tx_bytes": ceiling, "rx_bytes": ceiling}
+
+    # --- in ---
+
+    def ingest(self, frame: Frame) -> None:
+        """Takes one frame. Evaluates first, when the frame is the first one past a tick."""
+        due = self.time + TICK
+        if not self.time:
+            self.time = frame.time // TICK * TICK
+        elif frame.time > due:
+            self._catch_up((frame.time - 1) // TICK * TICK)
+        self.frames += 1
+        if frame.kind == "source":
+            self._hear_collectors(frame)
+        else:
+            self._intake.add(frame)
+
+    def ingest_all(self, frames: Iterable[Frame]) -> None:
+        for frame in frames:
+            self.ingest(frame)
+
+    def finish(self) -> None:
+        """The stream has ended: judges what came in since the last tick."""
+        if self.frames:
+            self._evaluate(self.time + TICK)
+
+    def _catch_up(self, until: int) -> None:
+        ticks = 0
+        while self.time < until:
+            ticks += 1
+            self._evaluate(self.time + TICK if ticks <= _MAX_IDLE_TICKS else until)
+
+    def _table(self, kind: str) -> KindState:
+        if kind not in self._kinds:  # NVLinks: the largest table, made when first heard of
+            self._kinds[kind] = KindState(kind, len(self.topology.names(kind)))
+        return self._kinds[kind]
+
+    def _hear_collectors(self, frame: Frame) -> None:
+        nothing = np.full(len(frame.names), np.nan)
+        up, failures, interval = (
+            np.asarray(frame.columns.get(m, nothing), dtype=np.float64)
+            for m in ("up", "failures", "interval_seconds")
+        )
+        for name, u, f, s in zip(frame.names, up.tolist(), failures.tolist(), interval.tolist(), strict=True):
+            if s == s and s > 0:
+                self._sources.declare(name, s)
+            self._sources.failed(name, frame.time, u, f)
+
+    # --- judge ---
+
+    def _evaluate(self, now: int) -> None:
+        self.time = now
+        self._intake.flush(self._table)
+        ports = self._kinds["port"]
+        links = self._tracker.at(now, ports, self._sources)
+        held = self._ledger.held()
+        found = self._links.findings(now, links, held)
+        fading = self._ledger.held(found)
+        if not np.array_equal(fading, held):  # what is only half recovered is not new trouble
+            found = self._links.findings(now, links, fading)
+        self._sources.excuse(now, self._dark(links))
+        found.extend(telemetry_findings(now, self._sources, self.topology))
+        self._ledger.reconcile(now, found)
+        capacity = self.capacity_model.at(np.where(links.down, 0.0, links.speed))
+        self._observer.note(now, links, capacity, ports, self._ledger.n_open)
+
+    def _dark(self, links: LinkState) -> list[str]:
+        """Nodes and switches that cannot be there: a link of theirs is down, or leads to such a device, and
+        none is up. That they are silent is no news."""
+        names = self.topology.nodes.name + self.topology.switches.name
+        n, mine = len(names), self.topology.compute_links
+        a, b = (end[mine] for end in self.topology.link_ends)
+        up, down = links.up[mine] == 1, links.down[mine]
+        alive = np.bincount(a[up], minlength=n) + np.bincount(b[up], minlength=n) > 0
+        dark = np.zeros(n, bool)
+        for _ in range(3):  # host, leaf, spine, core
+            lost = down | (~up & (dark[a] | dark[b]))
+            dark = (np.bincount(a[lost], minlength=n) + np.bincount(b[lost], minlength=n) > 0) & ~alive
+        return [names[i] for i in np.flatnonzero(dark)]
+
+    # --- out ---
+
+    @property
+    def incidents(self) -> tuple[Incident, ...]:
+        """Every incident so far in the order of detection."""
+        return self._ledger.history
+
+    @property
+    def unknown_names(self) -> dict[str, int]:
+        """Names in frames that the wiring does not have."""
+        return self._intake.unknown_names
+
+    @property
+    def events(self) -> list[Event]:
+        """All that was said, in order."""
+        return self._ledger.events
+
+    def snapshot(self) -> Snapshot:
+        """The twin as of its last evaluation; shares nothing with it that changes."""
+        return self._observer.snapshot(
+            self.time, self._kinds, self._sources, self._ledger.incidents, tuple(self.events[-200:])
+        )
+
+    def fork(self) -> Twin:
+        """An independent copy; the wiring is shared, it never changes."""
+        shared = {id(o): o for o in (self.topology, self.rules, self.capacity_model, self._links)}
+        return copy.deepcopy(self, shared)
