@@ -42,3 +42,15 @@ def show_watts(watts: float) -> str:
     if watts != watts:
         return "?"
     return f"{watts / 1000:.4g} kW" if abs(watts) >= 1000 else f"{watts:.4g} W"
+
+
+_TIMES = {"ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_TIME = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(ms|s|min|m|h)?\s*")
+
+
+def seconds(text: str | int | float) -> float:
+    """A duration in seconds: `5s`, `500ms`, `2m`, `1h` or a plain number. Raises ValueError otherwise."""
+    match = _TIME.fullmatch(str(text))
+    if match is None or isinstance(text, bool):
+        raise ValueError(f"{text!r} is not a duration; expected for example 5s, 500ms or 2m")
+    return float(match[1]) * _TIMES[match[2] or "s"]

@@ -62,12 +62,20 @@ class Document:
 
     def check(self, model: type[Model]) -> Model:
         """The document as `model`. Raises InputError with every problem found."""
+        checked, problems = self.validate(model)
+        if checked is None:
+            raise InputError([text for _, text in problems])
+        return checked
+
+    def validate(self, model: type[Model]) -> tuple[Model | None, list[tuple[Place, str]]]:
+        """The document as `model`, or None and every problem with its place."""
         if not isinstance(self.data, dict):
-            raise InputError(f"{self.path}:1: expected a mapping of keys to values, found {_show(self.data)}")
+            text = f"{self.path}:{self.line(())}: expected a mapping of keys to values, found {_show(self.data)}"
+            return None, [((), text)]
         try:
-            return model.model_validate(self.data)
+            return model.model_validate(self.data), []
         except ValidationError as problem:
-            raise InputError([self._explain(e) for e in problem.errors(include_url=False)]) from problem
+            return None, [(tuple(e["loc"]), self._explain(e)) for e in problem.errors(include_url=False)]
 
     def _explain(self, error: Any) -> str:
         place: Place = tuple(error["loc"])

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
+import numpy as np
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from twin.catalog import max_switch_ports
 from twin.errors import InputError
-from twin.topology.builder import Builder
+from twin.topology.builder import Builder, default_nic_of_gpu
 from twin.topology.model import COMPUTE, NONE, ROLES, TIERS, Topology
 from twin.units import bits_per_second, show_speed
 from twin.yamlfile import Document, Place
@@ -105,18 +106,67 @@ class Wiring(Strict):
 
 def read_wiring(document: Document) -> Topology:
     """A Topology from an explicit wiring file. Raises InputError with every mistake in it."""
-    return _Reader(document, document.check(Wiring)).topology()
+    wiring, problems = document.validate(Wiring)
+    if wiring is not None:
+        return _Reader(document, wiring).topology()
+    rest = _without(document, [place for place, _ in problems])
+    wiring, _ = rest.validate(Wiring)
+    more: list[str] = []
+    if wiring is not None:  # what is left is well formed: look at its references too
+        try:
+            _Reader(rest, wiring).topology()
+        except InputError as problem:
+            more = problem.problems
+    raise InputError([text for _, text in problems] + more)
+
+
+class _Rest(Document):
+    """A document without the entries that are malformed; places mean the original. forgiven: their names."""
+
+    def __init__(self, whole: Document, data: dict[str, Any], kept: dict[str, list[int]], forgiven: set[str]) -> None:
+        self.path, self.whole, self.data, self.kept, self.forgiven = whole.path, whole, data, kept, forgiven
+
+    def line(self, place: Place) -> int:
+        return self.whole.line(self._original(place))
+
+    def problem(self, place: Place, message: str) -> str:
+        return self.whole.problem(self._original(place), message)
+
+    def _original(self, place: Place) -> Place:
+        if len(place) > 1 and place[0] in self.kept and isinstance(place[1], int):
+            return (place[0], self.kept[str(place[0])][place[1]], *place[2:])
+        return place
+
+
+def _without(document: Document, places: list[Place]) -> _Rest:
+    if not isinstance(document.data, dict):
+        return _Rest(document, {}, {}, set())
+    bad = {place[:2] for place in places if len(place) > 1}
+    data, kept, forgiven = {}, {}, set()
+    for key, value in document.data.items():
+        if (key,) in places:
+            continue
+        if isinstance(value, list):
+            kept[key] = [i for i in range(len(value)) if (key, i) not in bad]
+            data[key] = [value[i] for i in kept[key]]
+            dropped = [v for i, v in enumerate(value) if (key, i) in bad and isinstance(v, dict)]
+            forgiven |= {str(v.get("name")) for v in dropped}
+        else:
+            data[key] = value
+    return _Rest(document, data, kept, forgiven)
 
 
 class _Reader:
     def __init__(self, document: Document, wiring: Wiring) -> None:
         self.document, self.wiring = document, wiring
+        self.forgiven: set[str] = getattr(document, "forgiven", set())
         self.problems: list[str] = []
         self.builder = Builder(wiring.name, tuple(wiring.planes))
         self.nodes: dict[str, int] = {}
         self.switches: dict[str, int] = {}
         self.used: dict[str, int] = {}  # port address -> line of the link that uses it
         self.cables: dict[str, int] = {}
+        self.radix: dict[str, int] = {}
 
     def topology(self) -> Topology:
         racks = self._racks()
@@ -183,10 +233,10 @@ class _Reader:
             else:
                 known = ", ".join(self.wiring.planes) or "none is listed under planes"
                 self._wrong(("switches", i, "plane"), f"{switch.plane!r} is not a plane; expected one of: {known}")
+        self.radix[switch.name] = switch.ports or max_switch_ports(switch.model)
         self.switches[switch.name] = self.builder.switch(
             switch.name, TIERS.index(switch.tier), plane, model=switch.model,
-            rail=NONE if switch.rail is None else switch.rail,
-            radix=switch.ports or max_switch_ports(switch.model),
+            rail=NONE if switch.rail is None else switch.rail, radix=self.radix[switch.name],
         )  # fmt: skip
         if switch.label:
             self.builder.labels[switch.name] = switch.label
@@ -242,10 +292,10 @@ class _Reader:
     def _switch_end(self, place: Place, owner: str, number: int) -> tuple[str, int, int] | None:
         row = self.switches.get(owner)
         if row is None:
-            self._wrong(place, f"{owner + '/p' + str(number)!r}: there is no switch {owner!r}")
+            if owner not in self.forgiven:
+                self._wrong(place, f"{owner + '/p' + str(number)!r}: there is no switch {owner!r}")
             return None
-        spec = next(s for s in self.wiring.switches if s.name == owner) if number > 32 else None
-        radix = (spec.ports or max_switch_ports(spec.model)) if spec else 0
+        radix = self.radix[owner]
         if radix and number > radix:
             self._wrong(place, f"{owner + '/p' + str(number)!r} does not exist: {owner} has {radix} ports")
             return None
@@ -253,7 +303,7 @@ class _Reader:
 
     def _find_node(self, name: str, place: Place) -> int | None:
         row = self.nodes.get(name)
-        if row is None:
+        if row is None and name not in self.forgiven:
             self._wrong(place, f"there is no node {name!r}")
         return row
 
@@ -282,7 +332,7 @@ class _Reader:
 def to_wiring(topo: Topology) -> dict[str, Any]:
     """The explicit form of a Topology, ready for YAML or JSON; reading it gives the same tables."""
     ports = topo.port_names
-    shared = {c for c, n in enumerate(_counts(topo.links.cable)) if n > 1}
+    shared = set(np.flatnonzero(np.bincount(topo.links.cable) > 1).tolist()) if len(topo.links.cable) else set()
     out: dict[str, Any] = {"name": topo.name, "planes": list(topo.planes), "nodes": _nodes(topo)}
     out["switches"] = [
         _drop(
@@ -330,8 +380,6 @@ def to_wiring(topo: Topology) -> dict[str, Any]:
 
 
 def _nodes(topo: Topology) -> list[dict[str, Any]]:
-    from twin.topology.builder import default_nic_of_gpu
-
     nodes, out = topo.nodes, []
     for i, name in enumerate(nodes.name):
         nic0, n_nics = int(nodes.nic0[i]), int(nodes.n_nics[i])
@@ -360,12 +408,6 @@ def show_exact(bits: float) -> str | float:
     """A speed as people write it where that loses nothing."""
     text = show_speed(bits)
     return text if bits_per_second(text) == bits else bits
-
-
-def _counts(values: Any) -> list[int]:
-    import numpy as np
-
-    return np.bincount(values).tolist() if len(values) else []
 
 
 def _drop(**values: Any) -> dict[str, Any]:

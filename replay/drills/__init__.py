@@ -1,0 +1,1 @@
+"""Drills: scenario files with what must be found, run against the real twin."""

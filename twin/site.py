@@ -1,0 +1,197 @@
+"""The site file: which fabric, which sources, which thresholds (design, section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from twin.detectors.rules import Rules
+from twin.errors import InputError
+from twin.topology.model import Topology
+from twin.topology.presets import PRESETS, check_parameters, preset, unknown_preset
+from twin.topology.wiring import Strict, Wiring, read_wiring
+from twin.units import seconds
+from twin.yamlfile import Document, load
+
+Duration = Annotated[float, BeforeValidator(seconds), Field(gt=0)]
+
+
+class DiscoverSpec(Strict):
+    """Dumps to take the wiring from: one fabric, or one a plane."""
+
+    ibnetdiscover: str | dict[str, str]
+
+
+class HostSpec(Strict):
+    """Network interfaces and InfiniBand devices of a host, from its /sys."""
+
+    name: str | None = None
+    sys: str = "/sys"
+    every: Duration = 1.0
+    devices: dict[str, str] = {}
+
+
+class InfinibandSpec(Strict):
+    """One InfiniBand fabric through infiniband-diags. env: environment of the tools."""
+
+    plane: str | None = None
+    every: Duration = 5.0
+    discover_every: Duration = 60.0
+    ca: str | None = None
+    port: int | None = None
+    timeout: Duration = 30.0
+    env: dict[str, str] = {}
+
+
+class CollectorSpec(Strict):
+    host: HostSpec | None = None
+    infiniband: InfinibandSpec | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or len(data) != 1:
+            raise ValueError(f"expected one collector with its options, such as {{host: {{}}}}, found {data!r}")
+        kind = next(iter(data))
+        if kind not in cls.model_fields:
+            raise ValueError(f"{kind!r} is not a collector of this version; it has {', '.join(cls.model_fields)}")
+        return {kind: data[kind] or {}}
+
+    @property
+    def spec(self) -> HostSpec | InfinibandSpec:
+        chosen = self.host or self.infiniband
+        assert chosen is not None
+        return chosen
+
+
+class PowerSpec(Strict):
+    rack_feed_watts: float | None = None
+    redundancy: str = "none"
+
+
+class SiteFile(Strict):
+    name: str = ""
+    topology: dict[str, Any]
+    planes: dict[str, dict[str, Any] | None] = {}
+    power: PowerSpec = PowerSpec()
+    collectors: list[CollectorSpec] = []
+    alerts: dict[str, str] = {}
+    rules: dict[str, float] = {}
+
+
+@dataclass(frozen=True)
+class Site:
+    """A site ready to be watched."""
+
+    name: str
+    topology: Topology
+    collectors: tuple[HostSpec | InfinibandSpec, ...] = ()
+    rules: Rules = field(default_factory=Rules.load)
+    source: dict[str, Any] = field(default_factory=dict)  # the file as written, for the recording
+
+
+def load_site(argument: str | Path, parameters: Mapping[str, int] | None = None) -> Site:
+    """A site from a preset's name, a site file or a wiring file. Raises InputError naming every mistake."""
+    given = {k: v for k, v in (parameters or {}).items() if v is not None}
+    name = str(argument)
+    if name in PRESETS:
+        return Site(name, preset(name, **given), source={"topology": {"preset": name, **given}})
+    if not Path(argument).exists():
+        if "/" not in name and not name.endswith((".yaml", ".yml", ".json")):
+            raise InputError(f"{unknown_preset(name)}; nor is there a file of that name")
+        raise InputError(f"{name}: no such file")
+    if given:
+        options = ", ".join("--" + k.replace("_", "-") for k in given)
+        raise InputError(f"{options}: only a preset takes sizes, {name} is a file that says its own")
+    document = load(argument)
+    if isinstance(document.data, dict) and "nodes" in document.data and "topology" not in document.data:
+        topo = read_wiring(document)
+        return Site(topo.name, topo, source={"topology": {"file": name}})
+    return _read(document)
+
+
+def _read(document: Document) -> Site:
+    spec, wrong = document.validate(SiteFile)
+    problems = [text for _, text in wrong]
+    topo: Topology | None = None
+    wiring = document.data.get("topology") if isinstance(document.data, dict) else None
+    if isinstance(wiring, dict):
+        try:
+            topo = _topology(document, wiring)
+        except InputError as problem:
+            problems.extend(problem.problems)
+    if spec is None:
+        raise InputError(problems)
+    rules = Rules.load()
+    try:
+        rules = Rules.load(spec.rules)
+    except InputError as problem:
+        problems.extend(document.problem(("rules",), p) for p in problem.problems)
+    if topo is not None:
+        problems.extend(
+            document.problem(("planes", p), f"{p!r} is not a plane of this fabric; it has {', '.join(topo.planes)}")
+            for p in spec.planes
+            if p not in topo.planes
+        )
+    if problems or topo is None:
+        raise InputError(problems)
+    collectors = tuple(c.spec for c in spec.collectors)
+    return Site(spec.name or topo.name, topo, collectors, rules, document.data)
+
+
+def _topology(document: Document, spec: dict[str, Any]) -> Topology:
+    here = Path(document.path).parent
+    ways = [k for k in ("preset", "file", "discover") if k in spec]
+    if len(ways) != 1 and "nodes" not in spec:
+        raise InputError(
+            document.problem(("topology",), f"expected one of preset, file or discover, found {', '.join(spec)}")
+        )
+    if "nodes" in spec:
+        return read_wiring(_Nested(document, ("topology",)))
+    rest = {k: v for k, v in spec.items() if k != ways[0]}
+    if ways == ["preset"]:
+        return _preset(document, spec["preset"], rest)
+    if rest:
+        raise InputError([document.problem(("topology", k), "unknown key") for k in rest])
+    if ways == ["file"]:
+        return read_wiring(load(here / str(spec["file"])))
+    from twin.topology.discovery import discover_files
+
+    found = _Nested(document, ("topology", "discover")).check(DiscoverSpec).ibnetdiscover
+    files = {"A": found} if isinstance(found, str) else found
+    return discover_files({plane: here / path for plane, path in files.items()})
+
+
+def _preset(document: Document, name: Any, rest: dict[str, Any]) -> Topology:
+    place = ("topology", "preset")
+    if name not in PRESETS:
+        raise InputError(document.problem(place, unknown_preset(str(name))))
+    problems = [
+        document.problem(("topology", k), f"{v!r}: expected a whole number")
+        for k, v in rest.items()
+        if not isinstance(v, int) or isinstance(v, bool)
+    ]
+    problems = problems or [document.problem(place, p) for p in check_parameters(name, rest)]
+    if problems:
+        raise InputError(problems)
+    return preset(name, **rest)
+
+
+class _Nested(Document):
+    """A part of a document, read as if it were one; its lines are those of the whole."""
+
+    def __init__(self, whole: Document, place: tuple[str | int, ...]) -> None:
+        self.path, self.whole, self.place = whole.path, whole, place
+        self.data = whole.data
+        for step in place:
+            self.data = self.data[step]
+
+    def line(self, place: tuple[str | int, ...]) -> int:
+        return self.whole.line((*self.place, *place))
+
+
+__all__ = ["HostSpec", "InfinibandSpec", "Site", "Wiring", "load_site"]
