@@ -129,11 +129,12 @@ class Observer:
         )
 
     def _history(self) -> History:
-        planes = len(self.topo.planes)
+        time = np.array(self._time[-KEPT:], dtype=np.int64)
+        shape = len(time), len(self.topo.planes)
         return History(
-            np.array(self._time[-KEPT:], dtype=np.int64),
-            np.array(self._used[-KEPT:], dtype=np.float64).reshape(-1, planes),
-            np.array(self._left[-KEPT:], dtype=np.float64).reshape(-1, planes),
+            time,
+            np.array(self._used[-KEPT:], dtype=np.float64).reshape(shape),
+            np.array(self._left[-KEPT:], dtype=np.float64).reshape(shape),
             np.array(self._open[-KEPT:], dtype=np.int32),
         )
 

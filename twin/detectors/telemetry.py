@@ -9,15 +9,17 @@ from twin.sources import Sources
 from twin.topology.model import Topology
 
 MANY = 3  # silent sources that are told as one
+CONFIRM = NS  # and a tick, ns
 
 
 def findings(now: int, sources: Sources, topo: Topology) -> list[Finding]:
     """Sources that fail or are silent; many that fell silent are one finding, their common way is the suspect."""
     out = [_failed(name, since, sources) for name, since in sources.failed_since.items()]
     silent = [i for i in sources.stale(now) if sources.names[i] not in sources.failed_since]
-    if len(silent) >= MANY:
-        return [*out, _many(silent, sources, topo)]
-    return [*out, *(_stale(i, sources, topo) for i in silent)]
+    alone = [_stale(now, i, sources, topo) for i in silent]
+    if len(silent) < MANY:
+        return out + alone
+    return [*out, _many(silent, any(f.ready for f in alone), sources, topo)]
 
 
 def _failed(name: str, since: int, sources: Sources) -> Finding:
@@ -37,7 +39,7 @@ def _failed(name: str, since: int, sources: Sources) -> Finding:
     return Finding("collector_failed", name, since, failures >= 2, NO_LINKS, None, tell)
 
 
-def _stale(i: int, sources: Sources, topo: Topology) -> Finding:
+def _stale(now: int, i: int, sources: Sources, topo: Topology) -> Finding:
     name, last = sources.names[i], sources.last[i]
     interval = int(sources.interval()[i]) / NS
 
@@ -52,10 +54,13 @@ def _stale(i: int, sources: Sources, topo: Topology) -> Finding:
             f"We are blind there, not sure that it is broken: check the agent of {name} and the way to it.",
         )
 
-    return Finding("telemetry_stale", name, last, True, NO_LINKS, last, tell)
+    # one interval more: the same trouble may explain its silence once its neighbours are known to be gone too
+    quiet = now - max(last, sources.excused[i])
+    ready = quiet >= int(sources.patience()[i]) + int(sources.interval()[i]) + CONFIRM
+    return Finding("telemetry_stale", name, last, ready, NO_LINKS, last, tell)
 
 
-def _many(silent: list[int], sources: Sources, topo: Topology) -> Finding:
+def _many(silent: list[int], ready: bool, sources: Sources, topo: Topology) -> Finding:
     names = [sources.names[i] for i in silent]
     since = min(sources.last[i] for i in silent)
 
@@ -70,7 +75,7 @@ def _many(silent: list[int], sources: Sources, topo: Topology) -> Finding:
             "So many at once share a way to us: check broker, collector host and management network first.",
         )
 
-    return Finding("telemetry_stale", "sources", since, True, NO_LINKS, tuple(names), tell, covers=frozenset(names))
+    return Finding("telemetry_stale", "sources", since, ready, NO_LINKS, tuple(names), tell, covers=frozenset(names))
 
 
 def _nodes(names: list[str], topo: Topology) -> Affected:

@@ -56,7 +56,7 @@ class Scenario:
 
 DEMO = Scenario(
     name="demo",
-    about="a plane fails and recovers, a leaf dies, a link runs slow and another one flaps",
+    about="a plane fails and recovers, a leaf dies, a link runs slow, a spine link drops",
     preset="b300-superpod-ethernet",
     workload=(Phase("allreduce", 0.8),),
     duration=75.0,

@@ -94,7 +94,7 @@ class Simulation:
         gpu = self._gpus(flow.pace)
         jitter = self._rng.normal(0, self.noise["report_jitter"], len(self._sources))
         lost = self._rng.random(len(self._sources)) < self.noise["report_loss"]
-        offset = np.clip(self._phase + jitter, 0.0, 0.98) * interval
+        offset = np.clip(self._phase + jitter, 0.01, 0.98) * interval  # never before what it reports
         out: list[Frame] = []
         for i in np.argsort(offset, kind="stable").tolist():
             if not lost[i] and self._sources[i][0] not in self._faults.silent:

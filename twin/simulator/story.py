@@ -1,0 +1,38 @@
+"""A demo story for any preset: the faults of the shipped demo, on parts that the fabric has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from twin.simulator.scenario import Fault, Scenario
+from twin.topology.model import HOST_LEAF, LEAF_SPINE
+from twin.topology.presets import preset
+
+
+def story_for(name: str, sizes: Mapping[str, int]) -> Scenario:
+    """A plane (or, in a fabric of one plane, its first leaf) fails, another leaf dies, links run slow and drop."""
+    topo = preset(name, **sizes)
+    leaves = np.flatnonzero(topo.switches.tier == 0)
+    host = np.flatnonzero(topo.links.tier == HOST_LEAF)
+    uplinks = np.flatnonzero(topo.links.tier == LEAF_SPINE)
+    first = f"plane:{topo.planes[-1]}" if len(topo.planes) > 1 else topo.switches.name[leaves[0]]
+    ports = topo.port_names
+    faults = [
+        Fault("fail", first, at=10, until=26),
+        Fault("degrade", ports[topo.links.a[host[len(host) // 3]]], at=40, until=60, speed_fraction=0.5),
+    ]
+    in_first_plane = leaves[topo.switches.plane[leaves] == 0]
+    if len(in_first_plane) > 1:
+        faults.append(Fault("fail", topo.switches.name[in_first_plane[-1]], at=34, until=50))
+    if len(uplinks):
+        faults.append(Fault("fail", topo.link_name(int(uplinks[len(uplinks) // 5])), at=56, until=66))
+    return Scenario(
+        name="demo",
+        about=f"{first} fails and recovers, a leaf dies, links run slow and drop",
+        preset=name,
+        parameters=sizes,
+        duration=75.0,
+        faults=tuple(faults),
+    )
