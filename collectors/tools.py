@@ -30,7 +30,7 @@ class Output:
 
 def find_tool(name: str, package: str, purpose: str, env: Mapping[str, str] | None = None) -> str:
     """The path of a program. Raises MissingTool, which says what it is for and what to install."""
-    path = (env or {}).get("PATH", os.environ.get("PATH", os.defpath)) + ":" + _PATH
+    path = (env or {}).get("PATH") or f"{os.environ.get('PATH', os.defpath)}:{_PATH}"
     found = shutil.which(name, path=path)
     if found is None:
         raise MissingTool(name, package, purpose)

@@ -1,0 +1,40 @@
+# Makes its own environment in .venv; needs only Python 3.11 or newer with venv, and make.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: demo install test lint types imports services unit bench clean
+
+demo: install
+	$(BIN)/fabrictwin demo
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@scripts/make-venv $(PYTHON) $(VENV)
+	@touch $@
+
+test: install services lint types imports unit
+
+services:
+	@scripts/install-services
+
+lint:
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types:
+	$(BIN)/mypy
+
+imports:
+	$(BIN)/lint-imports
+
+unit:
+	$(BIN)/pytest -q
+
+bench: install
+	$(BIN)/python -m tests.benchmarks
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

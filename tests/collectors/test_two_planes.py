@@ -1,0 +1,163 @@
+"""Real packets over two planes of network namespaces: a plane is cut, found, costed, healed, and judged again."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from rigs.netns import TwoPlanes, missing_requirements
+
+from collectors.build import build
+from replay.analyze import analyze_trace
+from replay.live import Live
+from replay.trace import open_trace
+from twin.frames import NS
+from twin.incident import Incident
+from twin.site import load_site
+
+pytestmark = pytest.mark.service("iproute2", "iperf3")
+
+RATE_MBIT = 50  # low, so that the streams fill every cable on a busy machine too
+SAMPLE_S = 1.0
+SETTLE_S = 4.0
+WINDOW_S = 10.0
+
+
+@pytest.fixture
+def rig(unavailable: Callable[[str], None]) -> Iterator[TwoPlanes]:
+    if missing := missing_requirements():
+        unavailable(f"missing: {', '.join(missing)}")
+    with TwoPlanes(rate_mbit=RATE_MBIT) as built:
+        yield built
+
+
+def site_file(tmp_path: Path, rig: TwoPlanes) -> Path:
+    """The rig as a user would describe it: explicit wiring and a collector a host and switch."""
+    ends = [end for cable in rig.cables for end in (cable.a, cable.b)]
+    collectors = []
+    for node in rig.nodes:
+        mine = [end for end in ends if end.startswith(node + "/")]
+        devices = {end.partition("/")[2].replace("/", ""): end for end in mine}
+        collectors.append(
+            {"host": {"name": node, "sys": str(rig.sysfs(node)), "every": f"{SAMPLE_S}s", "devices": devices}}
+        )
+    path = tmp_path / "site.yaml"
+    path.write_text(yaml.safe_dump({"name": "netns", "topology": rig.site(), "collectors": collectors}))
+    return path
+
+
+class Watch:
+    def __init__(self, site: Path, record: Path) -> None:
+        loaded = load_site(site)
+        self.live = Live(
+            loaded.name, loaded.topology, build(loaded), rules=loaded.rules, source=loaded.source, record=record
+        )
+
+    async def run(self) -> None:
+        async for frame in self.live.frames():
+            self.live.twin.ingest(frame)
+
+    def open_(self) -> list[Incident]:
+        return [i for i in self.live.twin.incidents if i.is_open]
+
+    async def until(self, true: Callable[[], bool], seconds: float) -> None:
+        async with asyncio.timeout(seconds):
+            while not true():
+                await asyncio.sleep(0.05)
+
+
+def kernel_sent(rig: TwoPlanes, plane: str) -> int:
+    """Bytes the hosts sent into a plane, as `ip` reads them from the kernel in each namespace."""
+    total = 0
+    for cable in rig.plane_cables(plane, "host"):
+        host, _, port = cable.a.partition("/")
+        shown = subprocess.run(
+            ["ip", "-n", rig.namespace(host), "-s", "-j", "link", "show", port.replace("/", "")],
+            capture_output=True, check=True, timeout=10,
+        )  # fmt: skip
+        total += int(json.loads(shown.stdout)[0]["stats64"]["tx"]["bytes"])
+    return total
+
+
+def twin_rate(watch: Watch, plane: int, since: int) -> float:
+    """Mean bits/s that the twin showed for a plane from an event time on."""
+    snapshot = watch.live.twin.snapshot()
+    history = snapshot.history
+    used = history.used[history.time > since, plane]
+    return float(np.nanmean(used)) * snapshot.planes[plane].capacity_bits_per_second
+
+
+async def test_a_cut_plane_is_found_costed_and_healed_and_the_recording_says_the_same(
+    rig: TwoPlanes, tmp_path: Path
+) -> None:
+    trace = tmp_path / "cut.mcap"
+    watch = Watch(site_file(tmp_path, rig), trace)
+    traffic = rig.start_traffic(seconds=90)
+    async with watch.live:
+        task = asyncio.create_task(watch.run())
+        await asyncio.sleep(SETTLE_S)
+        await watch.until(lambda: watch.live.twin.snapshot().version >= 3, 20)
+        before = watch.live.twin.snapshot()
+        assert [round(p.capacity_fraction, 6) for p in before.planes] == [1, 1]
+        assert all(p.used_fraction > 0.7 for p in before.planes), before.planes
+        assert watch.open_() == []
+
+        cut = time.time_ns()
+        rig.cut(rig.plane_cables("B"))
+        await watch.until(lambda: [i.kind for i in watch.open_()] == ["plane_down"], 20)
+        incident = watch.open_()[0]
+        assert (incident.cause, incident.effect["bandwidth_fraction"]) == ("plane:B", 0.5)
+        assert set(incident.affected.names) == set(rig.hosts)
+        assert (incident.detected - cut) / NS <= 3 * SAMPLE_S
+        assert (watch.live.twin.snapshot().gpu_bandwidth == 0.5).all()
+
+        await asyncio.sleep(SETTLE_S)
+        assert traffic.running
+        start, sent, since = time.monotonic(), kernel_sent(rig, "A"), watch.live.twin.time
+        await asyncio.sleep(WINDOW_S)
+        counted = (kernel_sent(rig, "A") - sent) * 8 / (time.monotonic() - start)
+        assert counted > 0.7 * len(rig.hosts) * RATE_MBIT * 1e6
+        assert twin_rate(watch, 0, since) == pytest.approx(counted, rel=0.02)
+        assert watch.live.twin.snapshot().planes[1].tx_bits_per_second == 0
+        assert [i.kind for i in watch.open_()] == ["plane_down"]
+
+        rig.heal(rig.plane_cables("B"))
+        await watch.until(lambda: watch.open_() == [], 20)
+        assert [(i.kind, i.cause) for i in watch.live.twin.incidents] == [("plane_down", "plane:B")]
+        await watch.live.close()
+        await task
+    watch.live.twin.finish()
+    again = analyze_trace(open_trace(trace))
+    assert [i.to_json() for i in again.incidents] == [i.to_json() for i in watch.live.twin.incidents]
+    assert not again.truncated
+
+
+async def test_one_cut_cable_is_one_link_and_a_leafs_cables_are_one_switch(rig: TwoPlanes, tmp_path: Path) -> None:
+    watch = Watch(site_file(tmp_path, rig), tmp_path / "t.mcap")
+    async with watch.live:
+        task = asyncio.create_task(watch.run())
+        await watch.until(lambda: watch.live.twin.snapshot().version >= 3, 20)
+        cable = rig.cable("h2/nic0/p0")
+        rig.cut([cable])
+        await watch.until(lambda: [(i.kind, i.cause) for i in watch.open_()] == [("link_down", "h2/nic0/p0")], 20)
+        assert watch.open_()[0].affected.names == ("h2",)
+        rig.heal([cable])
+        await watch.until(lambda: watch.open_() == [], 20)
+
+        leaf = [c for c in rig.cables if c.a.startswith("A-leaf-0/") or c.b.startswith("A-leaf-0/")]
+        rig.cut(leaf)
+        await watch.until(lambda: [(i.kind, i.cause) for i in watch.open_()] == [("switch_down", "A-leaf-0")], 20)
+        assert set(watch.open_()[0].affected.names) == {"h0", "h1"}
+        await asyncio.sleep(3)
+        assert [i.kind for i in watch.open_()] == ["switch_down"]
+        rig.heal(leaf)
+        await watch.until(lambda: watch.open_() == [], 20)
+        await watch.live.close()
+        await task
