@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from rigs.ibsim import IbFabric
+from tests.rigs.ibsim import IbFabric
 
 from collectors.build import build
 from replay.live import Live

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from rigs.netns import TwoPlanes, missing_requirements
+from tests.rigs.netns import TwoPlanes, missing_requirements
 
 from collectors.build import build
 from replay.analyze import analyze_trace

@@ -1,0 +1,101 @@
+"""`fabrictwin demo`: a simulated fabric with faults."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import click
+
+from tui.commands.options import plain_option, preset_sizes, wants_screen
+from twin.errors import InputError
+from twin.frames import Frame
+from twin.simulator.scenario import DEMO, Scenario
+from twin.simulator.simulation import Simulation
+from twin.twin import Twin
+
+if TYPE_CHECKING:
+    from tui.plain import Lines
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  fabrictwin demo
+  fabrictwin demo --preset gb300-nvl72-superpod --scenario flapping-link
+  fabrictwin demo --plain --speed 0 > story.txt      as fast as it goes"""
+)
+@click.option("--preset", help="The fabric to simulate (see `topology presets`).")
+@click.option("--scenario", help="A drill file, or a shipped drill by name (see `drill list`).")
+@click.option("--speed", type=click.FloatRange(min=0), help="Times real time; 0 is as fast as it goes. [default: 1]")
+@preset_sizes
+@plain_option
+@click.option("--ascii", "ascii_only", is_flag=True, help="ASCII characters only.")
+def command(
+    preset: str | None,
+    scenario: str | None,
+    speed: float | None,
+    sizes: dict[str, int],
+    plain: bool,
+    ascii_only: bool,
+) -> None:
+    """A simulated fabric with faults: a plane fails and recovers, a leaf dies, a link runs slow.
+
+    In a terminal it opens the screen; otherwise it prints the story as lines and ends with the scenario.
+    """
+    chosen = _scenario(preset, scenario, sizes)
+    simulation = Simulation(chosen, start=time.time_ns() // 1_000_000_000 * 1_000_000_000)
+    twin = Twin(simulation.topology)
+    if wants_screen(plain):
+        from tui.app import FabricApp
+        from tui.session import PacedSession
+
+        session = PacedSession(simulation.topology.name, twin, simulation.frames(), speed=speed or 1.0)
+        FabricApp(session, ascii=ascii_only or None).run()
+        return
+    from tui.plain import Lines
+
+    lines = Lines(twin)
+    for frame in _paced(simulation.frames(), speed or 0.0):
+        twin.ingest(frame)
+        _print(lines)
+    twin.finish()
+    _print(lines)
+    click.echo(f"end of the scenario: {chosen.about}; {len(twin.incidents)} incidents")
+
+
+def _print(lines: Lines) -> None:
+    for line in lines.fresh():
+        click.echo(line)
+
+
+def _paced(frames: Iterator[Frame], speed: float) -> Iterator[Frame]:
+    """Frames against the wall clock at a speed; 0 does not wait."""
+    first: int | None = None
+    began = time.monotonic()
+    for frame in frames:
+        first = frame.time if first is None else first
+        if speed:
+            due = began + (frame.time - first) / 1e9 / speed
+            time.sleep(max(0.0, due - time.monotonic()))
+        yield frame
+
+
+def _scenario(preset: str | None, scenario: str | None, sizes: dict[str, int]) -> Scenario:
+    from dataclasses import replace
+
+    chosen = DEMO
+    if scenario is not None:
+        from replay.drills.file import find_drill, load_drill
+
+        chosen = load_drill(find_drill(scenario)).scenario
+    if preset is None and not sizes:
+        return chosen
+    if preset is not None and preset != chosen.preset:
+        from twin.simulator.story import story_for
+
+        if scenario is not None:
+            raise InputError(f"scenario {scenario} is about {chosen.preset}; leave --preset out, or --scenario")
+        return story_for(preset, sizes)
+    return replace(chosen, parameters={**chosen.parameters, **sizes})

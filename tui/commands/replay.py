@@ -1,0 +1,57 @@
+"""`fabrictwin replay`: a trace in the screen, or told as lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from tui.commands.analyze import topology_of
+from tui.commands.options import plain_option, wants_screen
+from twin.twin import Twin
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  fabrictwin replay incident.mcap
+  fabrictwin replay samples.jsonl --site wiring.yaml --plain"""
+)
+@click.argument("trace", type=click.Path(path_type=Path))
+@click.option("--site", help="Wiring of a text trace: a preset, site or wiring file. An .mcap carries its own.")
+@click.option("--speed", type=click.FloatRange(min=0.01), default=1.0, show_default=True, help="Times real time.")
+@plain_option
+@click.option("--ascii", "ascii_only", is_flag=True, help="ASCII characters only.")
+def command(trace: Path, site: str | None, speed: float, plain: bool, ascii_only: bool) -> None:
+    """Plays TRACE: space pauses, `,` `.` step, `[` `]` go to incidents, `<` `>` change the speed, g goes to a time.
+
+    Without a terminal it prints planes and incidents as lines, as fast as it reads.
+    """
+    from replay.trace import open_trace
+
+    opened = open_trace(trace, topology=topology_of(site))
+    if wants_screen(plain):
+        from replay.player import Player
+        from tui.app import FabricApp
+        from tui.session import ReplaySession
+
+        player = Player(opened)
+        player.start_scan()
+        try:
+            FabricApp(ReplaySession(trace.name, player, speed=speed), ascii=ascii_only or None).run()
+        finally:
+            player.close()
+        return
+    from tui.plain import Lines
+
+    twin = Twin(opened.topology)
+    lines = Lines(twin)
+    for frame in opened.frames():
+        twin.ingest(frame)
+        for line in lines.fresh():
+            click.echo(line)
+    twin.finish()
+    for line in lines.fresh():
+        click.echo(line)
+    for problem in opened.problems:
+        click.echo(f"fabrictwin: {problem}", err=True)

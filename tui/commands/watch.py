@@ -1,0 +1,75 @@
+"""`fabrictwin watch`: live, in the screen or as lines."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import click
+
+from replay.live import Live
+from tui.commands.live import open_live
+from tui.commands.options import Seconds, plain_option, wants_screen
+from twin.frames import Frame
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  fabrictwin watch                                 this host's own interfaces
+  fabrictwin watch site.yaml --record today.mcap
+  fabrictwin watch site.yaml --plain --for 1h > log"""
+)
+@click.argument("site", required=False)
+@click.option("--record", type=click.Path(dir_okay=False, path_type=Path), help="Also record into this trace.")
+@click.option("--for", "duration", type=Seconds(), help="Stop after this time (lines only).")
+@plain_option
+@click.option("--ascii", "ascii_only", is_flag=True, help="ASCII characters only.")
+def command(site: str | None, record: Path | None, duration: float | None, plain: bool, ascii_only: bool) -> None:
+    """Live: SITE, or this host's own network interfaces and InfiniBand."""
+    live = open_live(site, record)
+    for note in live.twin.topology.notes[:1] if site is None else ():
+        click.echo(f"fabrictwin: {note}", err=True)
+    if wants_screen(plain):
+        from tui.app import FabricApp
+        from tui.session import FeedSession
+
+        FabricApp(FeedSession(live.name, live.twin, live.frames()), ascii=ascii_only or None).run()
+        live.finish_recording()
+    else:
+        asyncio.run(_lines(live, duration))
+    if live.recording_error:
+        click.echo(f"fabrictwin: {live.recording_error}", err=True)
+
+
+async def _lines(live: Live, duration: float | None) -> None:
+    from tui.plain import Lines
+
+    lines = Lines(live.twin)
+    async for frame in until_stopped(live, duration):
+        live.twin.ingest(frame)
+        for line in lines.fresh():
+            click.echo(line)
+    live.twin.finish()
+    for line in lines.fresh():
+        click.echo(line)
+
+
+async def until_stopped(live: Live, duration: float | None) -> AsyncIterator[Frame]:
+    """Frames until the time is up or somebody ends the program; then everything is closed in order."""
+    loop = asyncio.get_running_loop()
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    end = loop.time() + duration if duration else None
+    try:
+        async for frame in live.frames():
+            yield frame
+            if stop.is_set() or (end is not None and loop.time() >= end):
+                break
+    finally:
+        await live.close()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
