@@ -153,7 +153,7 @@ def test_the_only_node_being_the_own_one_is_told() -> None:
     [
         ("", 1, "found nothing"),
         (b" \n\n", 1, "found nothing"),
-        ("#\n# Topology file: generated on Mon\n#\n", 4, "expected a Switch, Ca or Rt block"),
+        ("#\n# Topology file: generated on Mon\n#\n", 3, "expected a Switch, Ca or Rt block"),
         (b"\x7fELF\n\x00\x01", 2, "binary"),
         ("{}\n", 1, "expected output of ibnetdiscover"),
         ('Switch\t: 0x00ab ports 40 devid 0x1 vendid 0x2 "x"\n', 1, "expected output of ibnetdiscover"),  # of -l

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.rigs.ibsim import IbFabric
 
 from collectors.build import build
 from replay.live import Live
+from tests.rigs.ibsim import IbFabric
 from twin.incident import Incident
 from twin.site import load_site
 
@@ -193,3 +193,22 @@ async def test_a_missing_tool_ends_check_with_one_line_and_3(tmp_path: Path) -> 
     code, out, err = await fabrictwin("check", str(site), "--for", "1s")
     assert (code, out, err.count("\n")) == (3, "", 1)
     assert "ibnetdiscover not found" in err and "infiniband-diags" in err
+
+
+SAMPLE = Path(__file__).parents[3] / "shared/samples/infiniband-diags/ibnetdiscover/superpod-ndr.out"
+
+
+@pytest.mark.skipif(not SAMPLE.exists(), reason="real outputs are not kept beside the repository")
+async def test_a_real_superpods_dump_is_a_site_and_its_fabric_is_healthy(tmp_path: Path) -> None:
+    """The simulator knows no NDR, so its fabric and what is expected of it are both HDR."""
+    net = tmp_path / "net.out"
+    net.write_text(SAMPLE.read_text(errors="replace").replace("4xNDR", "4xHDR"))
+    async with IbFabric(net, sim_host="a08-p1-dgx-04-c01 mlx5_5") as ib:
+        site = site_file(tmp_path, ib, {"discover": {"ibnetdiscover": net.name}})
+        code, out, err = await fabrictwin("check", str(site), "--for", "4s", "--json")
+    assert (code, err) == (0, "")
+    verdict = json.loads(out)
+    shape = verdict["fabric"]
+    assert (shape["leaves"], shape["spines"], verdict["incidents"]) == (31, 9, [])
+    assert shape["hosts_by_role"] == {"compute": 120, "management": 1, "other": 70}
+    assert verdict["planes"][0]["known_fraction"] == 1

@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from tests.rigs.netns import TwoPlanes, missing_requirements
 
 from collectors.build import build
 from replay.analyze import analyze_trace
 from replay.live import Live
 from replay.trace import open_trace
+from tests.rigs.netns import TwoPlanes, missing_requirements
 from twin.frames import NS
 from twin.incident import Incident
 from twin.site import load_site

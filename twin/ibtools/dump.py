@@ -55,7 +55,7 @@ def numbered_lines(dump: str | bytes, tool: str) -> list[tuple[int, str]]:
     if binary >= 0:
         raise DumpError(text.count("\n", 0, binary) + 1, f"expected output of {tool}, found a binary file")
     # Not splitlines(): it would cut a description at the odd separators that Unicode knows.
-    return [(number, line.rstrip("\r")) for number, line in enumerate(text.split("\n"), start=1)]
+    return [(number, line.rstrip("\r")) for number, line in enumerate(text.removesuffix("\n").split("\n"), start=1)]
 
 
 def readable(lines: list[tuple[int, str]], warnings: Warnings) -> Iterator[tuple[int, str]]:
