@@ -41,8 +41,8 @@ from replay.records import Note, Record, Said, Tally
 from twin.errors import FabrictwinError
 from twin.frames import NS, Frame, encode
 from twin.snapshot import Event
+from twin.topology.explicit import to_wiring
 from twin.topology.model import Topology
-from twin.topology.wiring import to_wiring
 
 CHUNK_SECONDS = 1.5  # with the tick and the time to compress, below the two seconds that are promised
 _TICK_SECONDS = 0.25

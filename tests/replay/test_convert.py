@@ -17,7 +17,7 @@ from replay.records import Note
 from replay.trace import open_trace
 from twin.errors import FabrictwinError, InputError
 from twin.frames import Frame
-from twin.topology.wiring import to_wiring
+from twin.topology.explicit import to_wiring
 
 FORMS = [".mcap", ".jsonl", ".jsonl.zst"]
 

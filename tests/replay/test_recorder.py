@@ -23,7 +23,7 @@ from replay.trace import open_trace
 from twin.errors import InputError
 from twin.frames import NS, Frame, decode
 from twin.snapshot import Event
-from twin.topology.wiring import to_wiring
+from twin.topology.explicit import to_wiring
 from twin.twin import Twin
 
 # a recorder on its own, in wall time: argv is the path, how many frames, and the pause between them in seconds

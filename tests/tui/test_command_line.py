@@ -61,7 +61,7 @@ def mini(tmp_path: Path) -> Path:
 def test_help_names_every_command_and_the_exit_codes() -> None:
     code, out, _ = run("--help")
     assert code == 0
-    for word in "demo watch check record replay analyze drill topology trace 3".split():
+    for word in ["demo", "watch", "check", "record", "replay", "analyze", "drill", "topology", "trace", "3"]:
         assert word in " ".join(out.split())
 
 

@@ -11,8 +11,8 @@ import yaml
 
 from twin.errors import InputError
 from twin.site import load_site
+from twin.topology.explicit import to_wiring
 from twin.topology.presets import PRESETS, preset
-from twin.topology.wiring import to_wiring
 
 MINI = """\
 name: mini

@@ -78,7 +78,7 @@ def _exported(topo: Topology, form: str, plane: str | None) -> str:
         from twin.topology.ibexport import to_ibnetdiscover
 
         return to_ibnetdiscover(topo, plane)
-    from twin.topology.wiring import to_wiring
+    from twin.topology.explicit import to_wiring
 
     wiring = to_wiring(topo)
     if form == "json":
@@ -156,8 +156,8 @@ def discover(dumps: tuple[str, ...], output: Path | None, as_json: bool) -> None
       fabrictwin topology discover --ibnetdiscover A=planeA.out --ibnetdiscover B=planeB.out -o wiring.yaml
     """
     from twin.topology.discovery import discover_files
+    from twin.topology.explicit import to_wiring
     from twin.topology.summary import summary, text
-    from twin.topology.wiring import to_wiring
 
     files: dict[str, Path] = {}
     for i, dump in enumerate(dumps):

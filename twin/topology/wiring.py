@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from twin.catalog import max_switch_ports
 from twin.errors import InputError
-from twin.topology.builder import Builder, default_nic_of_gpu
-from twin.topology.model import COMPUTE, NONE, ROLES, TIERS, Topology
-from twin.units import bits_per_second, show_speed
+from twin.topology.builder import Builder
+from twin.topology.model import NONE, ROLES, TIERS, Topology
+from twin.units import bits_per_second
 from twin.yamlfile import Document, Place
 
 _NAME = re.compile(r"[^/\s]+")
@@ -324,91 +323,3 @@ class _Reader:
                 taken[row] = domain.name
                 rows.append(row)
             self.builder.domain(domain.name, rows, domain.switches, domain.links_per_gpu, domain.speed / 8)
-
-
-# --- the way back --------------------------------------------------------------------------------
-
-
-def to_wiring(topo: Topology) -> dict[str, Any]:
-    """The explicit form of a Topology, ready for YAML or JSON; reading it gives the same tables."""
-    ports = topo.port_names
-    shared = set(np.flatnonzero(np.bincount(topo.links.cable) > 1).tolist()) if len(topo.links.cable) else set()
-    out: dict[str, Any] = {"name": topo.name, "planes": list(topo.planes), "nodes": _nodes(topo)}
-    out["switches"] = [
-        _drop(
-            name=name, tier=TIERS[t], plane=topo.planes[p] if p >= 0 else None,
-            model=model if model != "unknown" else None, ports=radix or None,
-            rail=rail if rail >= 0 else None, label=topo.labels.get(name),
-        )
-        for name, t, p, model, radix, rail in zip(
-            topo.switches.name, topo.switches.tier.tolist(), topo.switches.plane.tolist(), topo.switches.model,
-            topo.switches.radix.tolist(), topo.switches.rail.tolist(), strict=True,
-        )
-    ]  # fmt: skip
-    out["links"] = [
-        _drop(a=ports[a], b=ports[b], speed=show_exact(s), cable=f"c{c}" if c in shared else None)
-        for a, b, s, c in zip(
-            topo.links.a.tolist(), topo.links.b.tolist(), topo.links.speed.tolist(),
-            topo.links.cable.tolist(), strict=True,
-        )
-    ]  # fmt: skip
-    out["domains"] = [
-        {
-            "name": name,
-            "gpus": [topo.gpu_names[g] for g in rows.tolist()],
-            "switches": list(chips),
-            "links_per_gpu": int(topo.domains.links_per_gpu[i]),
-            "speed": f"{topo.domains.speed[i] / 1e9:g}GB/s",
-        }
-        for i, (name, rows, chips) in enumerate(
-            zip(topo.domains.name, topo.domains.gpu_rows, topo.domains.switches, strict=True)
-        )
-    ]
-    feeds: dict[int, list[dict[str, Any]]] = {}
-    for feed, rack, watts in zip(topo.feeds.name, topo.feeds.rack.tolist(), topo.feeds.watts.tolist(), strict=True):
-        feeds.setdefault(rack, []).append({"name": feed, "watts": watts})
-    out["racks"] = [
-        {"name": name, "feeds": feeds.get(i, []), "redundancy": redundancy}
-        for i, (name, redundancy) in enumerate(zip(topo.racks.name, topo.racks.redundancy, strict=True))
-    ]
-    if topo.jobs:
-        out["jobs"] = [
-            {"name": job, "nodes": [topo.nodes.name[n] for n in rows], "collective": kind}
-            for job, rows, kind in topo.jobs
-        ]
-    return out
-
-
-def _nodes(topo: Topology) -> list[dict[str, Any]]:
-    nodes, out = topo.nodes, []
-    for i, name in enumerate(nodes.name):
-        nic0, n_nics = int(nodes.nic0[i]), int(nodes.n_nics[i])
-        gpu0, n_gpus = int(nodes.gpu0[i]), int(nodes.n_gpus[i])
-        numbers = topo.nics.ordinal[nic0 : nic0 + n_nics].tolist()
-        of_gpu = [n - nic0 if n >= 0 else NONE for n in topo.gpus.nic[gpu0 : gpu0 + n_gpus].tolist()]
-        psus = int(nodes.n_psus[i])
-        watts = float(topo.psus.watts[nodes.psu0[i]]) if psus else float("nan")
-        role = ROLES[nodes.role[i]]
-        usual = default_nic_of_gpu(n_gpus, n_nics) if role == ROLES[COMPUTE] else (NONE,) * n_gpus
-        out.append(
-            _drop(
-                name=name, rack=topo.racks.name[nodes.rack[i]] if nodes.rack[i] >= 0 else None,
-                role=role if role != "compute" else None, gpu_model=nodes.gpu_model[i], gpus=n_gpus,
-                nics=n_nics if numbers == list(range(n_nics)) else numbers,
-                ports_per_nic=int(topo.nics.n_ports[nic0]) if n_nics else None,
-                first_port=int(topo.ports.ordinal[topo.nics.port0[nic0]]) or None if n_nics else None,
-                nic_of_gpu=None if tuple(of_gpu) == usual else of_gpu,
-                psus=psus or None, psu_watts=watts if watts == watts else None, label=topo.labels.get(name),
-            )
-        )  # fmt: skip
-    return out
-
-
-def show_exact(bits: float) -> str | float:
-    """A speed as people write it where that loses nothing."""
-    text = show_speed(bits)
-    return text if bits_per_second(text) == bits else bits
-
-
-def _drop(**values: Any) -> dict[str, Any]:
-    return {k: v for k, v in values.items() if v is not None}
