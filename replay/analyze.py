@@ -104,7 +104,7 @@ def analyze(
 
 def analyze_trace(trace: Trace, progress: Progress | None = None, *, twin: Twin | None = None) -> Analysis:
     """`analyze` of a whole trace, with what could not be read of it. Raises InputError as Trace.frames does."""
-    found = analyze(trace.frames(), trace.topology, progress, twin=twin)
+    found = analyze(trace.frames(), trace.topology, progress, twin=twin or trace.twin())
     return replace(found, truncated=trace.truncated, problems=(*trace.problems, *found.problems))
 
 

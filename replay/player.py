@@ -38,7 +38,7 @@ class Player:
             raise InputError([f"{trace.path}: holds no frames", *trace.problems])
         self.start, self.end, self.time = start, end, start
         self.failure: FabrictwinError | None = None  # why the pass over the trace stopped early
-        self._fresh = Twin(self.topology) if twin is None else twin
+        self._fresh = trace.twin() if twin is None else twin
         self._cursor = Cursor(trace, self._fresh.fork())
         self._snapshot: Snapshot | None = None
         if keyframes is None:

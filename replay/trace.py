@@ -22,7 +22,9 @@ from twin.errors import InputError
 from twin.frames import Frame
 
 if TYPE_CHECKING:
+    from twin.detectors.rules import Rules
     from twin.topology.model import Topology
+    from twin.twin import Twin
 
 _PEEK = 4096
 
@@ -38,6 +40,7 @@ class Trace(ABC):
     def __init__(self, path: Path, size: int, topology: Topology | None) -> None:
         self.path, self.size = path, size
         self._given = topology
+        self.rules: Rules | None = None  # set to judge by other thresholds than the recorded ones
         self._tally: Tally | None = None
         self._sidecar: tuple[list[Note], list[str]] | None = None
 
@@ -55,6 +58,14 @@ class Trace(ABC):
     def site(self) -> dict[str, Any] | None:
         """The site file that was recorded with it."""
         return None
+
+    def twin(self) -> Twin:
+        """A fresh Twin of this trace's wiring, with the thresholds given, else with those of the recorded site."""
+        from twin.detectors.rules import Rules
+        from twin.twin import Twin
+
+        recorded = (self.site or {}).get("rules") if self.rules is None else None
+        return Twin(self.topology, self.rules or Rules.load(recorded))
 
     @property
     def metadata(self) -> dict[str, str]:

@@ -138,16 +138,25 @@ def test_analyze_judges_a_text_trace_and_its_exit_code_tells_the_worst(tmp_path:
 
 def test_a_trace_says_the_same_in_every_form(tmp_path: Path, mini: Path) -> None:
     text_trace(tmp_path / "t.jsonl")
-    answers = []
     for name in ("t.mcap", "t.jsonl.zst"):
         assert run("trace", "convert", "t.jsonl", name, "--site", str(mini), cwd=tmp_path)[0] == 0
-    for arguments in (["t.jsonl", "--site", "mini.yaml"], ["t.mcap"], ["t.jsonl.zst", "--site", "mini.yaml"]):
-        answers.append(json.loads(run("analyze", *arguments, "--json", cwd=tmp_path)[1])["incidents"])
+    forms = (["t.jsonl", "--site", "mini.yaml"], ["t.mcap"], ["t.jsonl.zst", "--site", "mini.yaml"])
+    answers = [json.loads(run("analyze", *form, "--json", cwd=tmp_path)[1])["incidents"] for form in forms]
     assert answers[0] and answers[0] == answers[1] == answers[2]
     assert (
         "CRITICAL" in run("replay", "t.mcap", cwd=tmp_path)[1]
         or "WARNING" in run("replay", "t.mcap", cwd=tmp_path)[1]
     )
+
+
+def test_the_thresholds_of_a_site_are_used_and_recorded(tmp_path: Path, mini: Path) -> None:
+    text_trace(tmp_path / "t.jsonl")
+    site = tmp_path / "site.yaml"
+    site.write_text("name: patient\ntopology: {file: mini.yaml}\nrules: {link_debounce: 60}\n")
+    assert run("analyze", "t.jsonl", "--site", "site.yaml", cwd=tmp_path)[0] == 0
+    assert run("trace", "convert", "t.jsonl", "t.mcap", "--site", "site.yaml", cwd=tmp_path)[0] == 0
+    assert run("analyze", "t.mcap", cwd=tmp_path)[0] == 0
+    assert run("analyze", "t.mcap", "--site", "mini.yaml", cwd=tmp_path)[0] == 1
 
 
 def test_a_cut_recording_is_analysed_up_to_the_cut_and_says_so(tmp_path: Path, mini: Path) -> None:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tui.commands.options import json_option, print_json
-from twin.topology.model import Topology
+
+if TYPE_CHECKING:
+    from replay.trace import Trace
 
 
 @click.command(
@@ -23,9 +26,8 @@ Examples:
 def command(trace: Path, site: str | None, as_json: bool) -> int:
     """Runs today's detectors over TRACE. Exit code 0, 1 with warnings, 2 with critical incidents."""
     from replay.analyze import analyze_trace
-    from replay.trace import open_trace
 
-    opened = open_trace(trace, topology=topology_of(site))
+    opened = open_with(trace, site)
     show = sys.stderr.isatty() and not as_json
     result = analyze_trace(opened, _progress if show else None)
     if show:
@@ -39,12 +41,18 @@ def command(trace: Path, site: str | None, as_json: bool) -> int:
     return result.exit_code
 
 
-def topology_of(site: str | None) -> Topology | None:
+def open_with(trace: Path, site: str | None) -> Trace:
+    """The trace, judged with the wiring and thresholds of `site` where one is named."""
+    from replay.trace import open_trace
+
     if site is None:
-        return None
+        return open_trace(trace)
     from twin.site import load_site
 
-    return load_site(site).topology
+    loaded = load_site(site)
+    opened = open_trace(trace, topology=loaded.topology)
+    opened.rules = loaded.rules
+    return opened
 
 
 def _progress(frames: int, time: int) -> None:

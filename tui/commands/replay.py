@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from tui.commands.analyze import topology_of
+from tui.commands.analyze import open_with
 from tui.commands.options import plain_option, wants_screen
-from twin.twin import Twin
 
 
 @click.command(
@@ -27,9 +26,7 @@ def command(trace: Path, site: str | None, speed: float, plain: bool, ascii_only
 
     Without a terminal it prints planes and incidents as lines, as fast as it reads.
     """
-    from replay.trace import open_trace
-
-    opened = open_trace(trace, topology=topology_of(site))
+    opened = open_with(trace, site)
     if wants_screen(plain):
         from replay.player import Player
         from tui.app import FabricApp
@@ -44,7 +41,7 @@ def command(trace: Path, site: str | None, speed: float, plain: bool, ascii_only
         return
     from tui.plain import Lines
 
-    twin = Twin(opened.topology)
+    twin = opened.twin()
     lines = Lines(twin)
     for frame in opened.frames():
         twin.ingest(frame)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from tui.commands.analyze import topology_of
 from tui.commands.options import json_option, print_json
 
 
@@ -23,7 +22,12 @@ def convert(source: Path, target: Path, site: str | None) -> None:
     """Writes the trace IN in the form that the name OUT says: .mcap, .jsonl or .jsonl.zst."""
     from replay.convert import convert as run
 
-    done = run(source, target, topology=topology_of(site))
+    loaded = None
+    if site is not None:
+        from twin.site import load_site
+
+        loaded = load_site(site)
+    done = run(source, target, topology=loaded.topology if loaded else None, site=loaded.source if loaded else None)
     cut = ", the input is cut" if done.truncated else ""
     click.echo(f"{target}: {done.frames} frames{cut}")
     for problem in done.problems:
