@@ -16,6 +16,7 @@ import numpy as np
 
 from collectors.base import Clock, CollectorError, Sample, frame_time
 from collectors.tools import AT_ONCE, Output, find_tool, run_tool
+from twin.address import link_name
 from twin.frames import Column, Frame, column
 from twin.ibtools import complaints, linkinfo, netdiscover, queryerrors
 from twin.ibtools.discovery import Discovery
@@ -75,13 +76,15 @@ class InfinibandFabricCollector:
         self._discovered = 0
         self._names = Names()
         self._port_guids: dict[str, str] = {}
+        self._cables: tuple[str, ...] = ()  # that the last discovery saw
         self._known: dict[str, None] = {}  # every address seen, in the order of the first sweep
 
     async def collect(self) -> Sample:
         """One frame over all ports. Paths that did not answer are warnings; their ports are unknown."""
         began = self._clock()
         warnings: list[str] = []
-        if not self._names.switch or began - self._discovered > self._discover_every * 1e9:
+        discovered = not self._names.switch or began - self._discovered > self._discover_every * 1e9
+        if discovered:
             warnings += await self._discover()
             self._discovered = began
         links, data, errors = await asyncio.gather(
@@ -96,7 +99,10 @@ class InfinibandFabricCollector:
         took = (self._clock() - began) / 1e9
         if took > self.interval:
             warnings.append(f"a sweep takes {took:.1f} s, longer than its interval of {self.interval:g} s")
-        return Sample([self._frame(now, rows)], warnings)
+        frames = [self._frame(now, rows)]
+        if discovered and self._cables:
+            frames.append(Frame(now, self.name, "link", self._cables, {"found": np.ones(len(self._cables))}))
+        return Sample(frames, warnings)
 
     async def close(self) -> None:
         """Removes the directory that the tools ran in."""
@@ -127,7 +133,17 @@ class InfinibandFabricCollector:
         self._names.switch |= fresh.switch
         self._names.adapter |= fresh.adapter
         self._port_guids |= found.port_guids
+        self._cables = self._found_cables(found)
         return [f"ibnetdiscover: {w}" for w in found.warnings[:3]]
+
+    def _found_cables(self, found: Discovery) -> tuple[str, ...]:
+        """The cables of a discovery by address, those that touch the wiring."""
+        cables = []
+        for link in found.links:
+            ends = [self._address(link.a_guid, link.a_port), self._address(link.b_guid, link.b_port)]
+            if all(ends):
+                cables.append(link_name(str(ends[0]), str(ends[1])))
+        return tuple(cables)
 
     def _address(self, guid: str, port: int) -> str | None:
         """The address of a port where it belongs to the wiring; ports are counted as the wiring counts them."""

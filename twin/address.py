@@ -18,7 +18,9 @@ _DIGITS = re.compile(r"(\d+)")
 
 
 def kind_of(address: str) -> Kind:
-    """The kind of entity an address names, told by its last part; a bare name is a node."""
+    """The kind of entity an address names: two ends are a link, else its last part tells; a bare name is a node."""
+    if "--" in address and "/" in address:
+        return "link"
     head, slash, tail = address.rpartition("/")
     if slash and head:
         for pattern, kind in _TAIL:

@@ -14,12 +14,12 @@ SEVERITIES: tuple[str, ...] = ("critical", "warning", "info")
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One reading that shows it: what was seen and what the design expects."""
+    """One reading that shows it: what was seen and what the design expects. The peer of a port is an address."""
 
     entity: str
     metric: str
-    value: float | None
-    expected: float | None
+    value: float | str | None
+    expected: float | str | None
 
 
 @dataclass(frozen=True, slots=True)

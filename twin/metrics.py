@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["node", "gpu", "nvlink", "port", "psu", "feed", "source"]
-KINDS: tuple[Kind, ...] = ("node", "gpu", "nvlink", "port", "psu", "feed", "source")
+Kind = Literal["node", "gpu", "nvlink", "port", "link", "psu", "feed", "source"]
+KINDS: tuple[Kind, ...] = ("node", "gpu", "nvlink", "port", "link", "psu", "feed", "source")
 
 U4, U8, U16, U32 = 15, 255, 65535, 4294967295
 
@@ -90,6 +90,7 @@ METRICS: tuple[Metric, ...] = (
     _counter("port", "fec_uncorrected", "errors", "blocks that forward error correction could not repair"),
     _counter("port", "symbol_errors", "errors", "symbol errors", U16),
     _counter("port", "link_downed", "times", "times the link went down", U8),
+    _gauge("link", "found", "bool", "1: the last discovery of this source saw this cable; a frame names all it saw"),
     _gauge("psu", "up", "bool", "1 when the supply delivers power"),
     _gauge("psu", "input_watts", "W", "power taken from the feed"),
     _gauge("psu", "output_watts", "W", "power delivered"),

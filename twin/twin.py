@@ -12,6 +12,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from twin.capacity import CapacityModel
+from twin.detectors.cabling import CablingDetector
 from twin.detectors.links import LinkDetector
 from twin.detectors.rules import Rules
 from twin.detectors.telemetry import findings as telemetry_findings
@@ -41,12 +42,13 @@ class Twin:
         self.frames = 0
         self.capacity_model = CapacityModel(topology)
         self._kinds: dict[str, KindState] = {
-            k: KindState(k, len(topology.names(k))) for k in KINDS if k not in ("nvlink", "source")
+            k: KindState(k, len(topology.names(k))) for k in KINDS if k not in ("nvlink", "link", "source")
         }
         self._limit_rates()
         self._sources = Sources(self.rules)
         self._tracker = LinkTracker(topology, self.rules)
         self._links = LinkDetector(topology, self.capacity_model, self.rules)
+        self._cabling = CablingDetector(topology)
         self._ledger = Ledger(self.rules, len(topology.links.a))
         self._observer = Observer(topology)
         self._intake = Intake(topology, self._sources)
@@ -68,6 +70,8 @@ class Twin:
         self.frames += 1
         if frame.kind == "source":
             self._hear_collectors(frame)
+        elif frame.kind == "link":
+            self._cabling.take(frame)
         else:
             self._intake.add(frame)
 
@@ -114,6 +118,7 @@ class Twin:
         fading = self._ledger.held(found)
         if not np.array_equal(fading, held):  # what is only half recovered is not new trouble
             found = self._links.findings(now, links, fading)
+        found.extend(self._cabling.findings())
         self._sources.excuse(now, self._dark(links))
         found.extend(telemetry_findings(now, self._sources, self.topology))
         self._ledger.reconcile(now, found)

@@ -195,6 +195,31 @@ async def test_a_missing_tool_ends_check_with_one_line_and_3(tmp_path: Path) -> 
     assert "ibnetdiscover not found" in err and "infiniband-diags" in err
 
 
+async def test_two_swapped_cables_are_one_miscabled(tmp_path: Path) -> None:
+    _, wiring = await exported(tmp_path)
+    text = wiring.read_text()
+    one, other = "n010/nic3/p1, b: A-leaf-03/p11", "n010/nic4/p1, b: A-leaf-04/p11"
+    assert one in text and other in text
+    wrong = tmp_path / "wrong.yaml"
+    wrong.write_text(
+        text.replace(one, "SWAP").replace(other, "n010/nic4/p1, b: A-leaf-03/p11").replace(
+            "SWAP", "n010/nic3/p1, b: A-leaf-04/p11"
+        )
+    )  # fmt: skip
+    net = tmp_path / "wrong.net"
+    code, _, err = await fabrictwin("topology", "export", str(wrong), "--format", "ibnetdiscover", "-o", str(net))
+    assert code == 0, err
+    async with IbFabric(net, sim_host="n070 mlx5_0") as ib:
+        code, out, err = await fabrictwin(
+            "check", str(site_file(tmp_path, ib, {"file": wiring.name})), "--for", "4s", "--json"
+        )
+    assert (code, err) == (1, "")
+    (incident,) = json.loads(out)["incidents"]
+    assert incident["kind"] == "miscabled" and incident["affected"]["names"] == ["n010/gpu3", "n010/gpu4"]
+    for name in ("n010/nic3/p1--A-leaf-04/p11", "n010/nic4/p1--A-leaf-03/p11"):
+        assert name in incident["summary"]
+
+
 SAMPLE = Path(__file__).parents[3] / "shared/samples/infiniband-diags/ibnetdiscover/superpod-ndr.out"
 
 

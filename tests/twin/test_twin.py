@@ -191,3 +191,40 @@ def test_frames_of_every_kind_and_of_none_are_taken() -> None:
     twin.ingest(Frame(EPOCH + 2, "s", "source", ("n000",), {"up": np.array([1.0])}))
     twin.finish()
     assert twin.snapshot().topology is twin.topology
+
+
+# --- cabling ---------------------------------------------------------------------------------------
+
+
+def discovery(second: int, *swap: str) -> Frame:
+    """What a discovery of the whole fabric sees, with the upper ends of two cables (by their lower ends) swapped."""
+    topo = preset("b300-superpod-ethernet")
+    ends = dict(name.split("--") for name in topo.rows("link"))
+    if swap:
+        ends[swap[0]], ends[swap[1]] = ends[swap[1]], ends[swap[0]]
+    names = tuple(f"{a}--{b}" for a, b in ends.items())
+    return Frame(EPOCH + second * NS, "discovery", "link", names, {"found": np.ones(len(names))})
+
+
+def with_time(*frames: Frame) -> Iterator[Frame]:
+    """Those frames, and one port that is read every second so that time goes on."""
+    yield from sorted([*frames, *readings([1.0] * 30)], key=lambda f: f.time)
+
+
+def test_two_swapped_cables_are_one_miscabled_that_names_both_and_resolves_when_put_right() -> None:
+    swap = ("n002/nic0/p0", "n002/nic1/p0")
+    incidents = judge(with_time(discovery(2), discovery(8, *swap), discovery(20)))
+    assert told(incidents) == [("miscabled", "n002/nic0/p0--A-leaf-00/p2")]
+    incident = incidents[0]
+    assert all(name in incident.summary for name in ("n002/nic0/p0--A-leaf-01/p2", "n002/nic1/p0--A-leaf-00/p2"))
+    assert incident.affected.names == ("n002/gpu0", "n002/gpu1") and incident.severity == "warning"
+    assert ("n002/nic0/p0", "A-leaf-01/p2", "A-leaf-00/p2") in [
+        (e.entity, e.value, e.expected) for e in incident.evidence
+    ]
+    assert incident.resolved is not None and incident.resolved <= EPOCH + 23 * NS
+
+
+def test_a_cable_that_a_discovery_does_not_see_is_not_miscabled() -> None:
+    whole = discovery(5)
+    part = replace(whole, names=whole.names[:100], columns={"found": np.ones(100)})
+    assert judge(with_time(part)) == ()
