@@ -143,39 +143,72 @@ def _preset_json(name: str) -> dict[str, Any]:
 
 @command.command()
 @click.option(
-    "--ibnetdiscover", "dumps", multiple=True, required=True, metavar="[PLANE=]FILE",
+    "--ibnetdiscover", multiple=True, metavar="[PLANE=]FILE",
     help="A dump of ibnetdiscover, either form; once a plane.",
 )  # fmt: skip
+@click.option(
+    "--lldp", multiple=True, metavar="[HOST=]FILE|DIR",
+    help="Output of `lldpcli -f json0 show neighbors`, once a host and switch; of a DIR all files, named after their hosts.",
+)  # fmt: skip
+@click.option("--air", metavar="FILE", help="A vendor AIR export (JSON).")
+@click.option("--spectrum-x", metavar="FILE", help="A Spectrum-X generator's topology (JSON).")
+@click.option("--netq", metavar="FILE", help="A NetQ topology graph (JSON).")
+@click.option("--slurm", metavar="FILE", help="Slurm's topology.conf or topology.yaml.")
+@click.option("--topograph", metavar="FILE", help="A topograph model (YAML).")
+@click.option("--containerlab", metavar="FILE", help="A containerlab topology (YAML).")
+@click.option(
+    "--nvidia-smi", multiple=True, metavar="[HOST=]FILE",
+    help="Output of `nvidia-smi topo -m`: GPUs, their NICs and NVLinks of HOST (a name or pattern; else of all GPU hosts).",
+)  # fmt: skip
+@click.option("--nccl", multiple=True, metavar="[HOST=]FILE", help="A NCCL topology (XML), of HOST as above.")
+@click.option("--link-speed", help="Speed of links whose speed the input does not say, e.g. 400G.")
+@click.option("--gpus-per-node", type=click.IntRange(0, 1024), help="GPUs of a GPU host, where no --nvidia-smi says.")
+@click.option("--gpu-model", help="Model of the GPUs, e.g. b300.")
+@click.option("--name", help="Name of the fabric.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Wiring file to write.")
 @json_option
-def discover(dumps: tuple[str, ...], output: Path | None, as_json: bool) -> None:
-    """The wiring from discovery dumps, as a file that --site and topology commands read.
+def discover(
+    output: Path | None, as_json: bool, link_speed: str | None, gpus_per_node: int | None, gpu_model: str | None,
+    name: str | None, **sources: tuple[str, ...] | str | None,
+) -> None:  # fmt: skip
+    """The wiring from what other tools say, as a file that --site and topology commands read.
+
+    One source of the fabric, and any number of single hosts beside it. What had to be inferred is said, with the
+    reason, in comments at the head of the file.
 
     \b
-    Example:
+    Examples:
       fabrictwin topology discover --ibnetdiscover A=planeA.out --ibnetdiscover B=planeB.out -o wiring.yaml
+      fabrictwin topology discover --lldp collected/ --nvidia-smi 'gpu-*=topo.txt' -o wiring.yaml
+      fabrictwin topology discover --slurm /etc/slurm/topology.conf --gpus-per-node 8 -o wiring.yaml
     """
-    from twin.topology.discovery import discover_files
-    from twin.topology.explicit import to_wiring
+    from twin.topology.importers import combine, file
+    from twin.topology.importers.sketch import Sizes
     from twin.topology.summary import summary, text
 
-    files: dict[str, Path] = {}
-    for i, dump in enumerate(dumps):
-        plane, named, path = dump.partition("=")
-        plane, path = (plane, path) if named else ("ABCDEFGH"[i % 8], dump)
-        if plane in files:
-            raise InputError(f"--ibnetdiscover: plane {plane} is given twice")
-        files[plane] = Path(path)
-    topo = discover_files(files)
+    given = {
+        option.replace("_", "-"): (value,) if isinstance(value, str) else tuple(value or ())
+        for option, value in sources.items()
+    }
+    sizes = Sizes(None if link_speed is None else _speed("--link-speed", link_speed), gpus_per_node, gpu_model)
+    topo = combine.discover(combine.Request(given, sizes, name))
     if output is not None:
-        notes = "".join(f"# {note}\n" for note in topo.notes)
-        _write(notes + _yaml(to_wiring(topo)), output)
+        _write(file.text(topo), output)
     if as_json:
         print_json({**summary(topo), "notes": list(topo.notes)})
     elif output is None:
-        click.echo("".join(f"# {note}\n" for note in topo.notes) + _yaml(to_wiring(topo)), nl=False)
+        click.echo(file.text(topo), nl=False)
     else:
         click.echo(text(topo))
+
+
+def _speed(option: str, value: str) -> float:
+    from twin.units import bits_per_second
+
+    try:
+        return bits_per_second(value)
+    except ValueError as problem:
+        raise InputError(f"{option}: {problem}") from problem
 
 
 def _load(site: str, sizes: dict[str, int]) -> Topology:

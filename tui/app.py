@@ -1,0 +1,337 @@
+"""FabricApp: the screen of fabrictwin over any session. It draws snapshots and decides nothing about fabrics."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from tui.screens.base import StartingScreen, ViewScreen
+from tui.session import Late, ReplaySession, Session, next_speed
+from tui.shown import Shown, marks_of
+from tui.theme import DARK, LIGHT, THEMES, Palette
+
+if TYPE_CHECKING:
+    from twin.incident import Incident
+    from twin.snapshot import Snapshot
+
+NOTE_SECONDS = 4.0
+_REPLAY_ONLY = {"step", "incident", "goto"}
+
+
+def ascii_locale(environ: dict[str, str] | None = None) -> bool:
+    """Whether the locale says that the terminal is not UTF-8."""
+    env = os.environ if environ is None else environ
+    said = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
+    return bool(said) and "utf" not in said.lower()
+
+
+def _overview() -> Screen[None]:
+    from tui.screens.overview import OverviewScreen
+
+    return OverviewScreen()
+
+
+def _planes() -> Screen[None]:
+    from tui.screens.planes import PlanesScreen
+
+    return PlanesScreen()
+
+
+def _incidents() -> Screen[None]:
+    from tui.screens.incidents import IncidentsScreen
+
+    return IncidentsScreen()
+
+
+class FabricApp(App[None]):
+    """beat: seconds between redraws. ascii: None asks the locale. clock: wall clock, ns since the epoch."""
+
+    TITLE = "fabrictwin"
+    ENABLE_COMMAND_PALETTE = True
+    MODES: ClassVar[dict[str, Any]] = {
+        "starting": StartingScreen,
+        "overview": _overview,
+        "planes": _planes,
+        "incidents": _incidents,
+    }
+    DEFAULT_MODE = "starting"  # an empty view: the first frame needs no more
+    CSS = """
+    SearchIcon { display: none; }
+    .-ascii CommandPalette > Vertical { border: none; }
+    .-ascii CommandPalette #--input { border: none; }
+    .-ascii CommandPalette OptionList { border: none; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("1", "view('overview')", "overview", tooltip="verdict, planes, GPUs, incidents, sources"),
+        Binding("2", "view('planes')", "planes", tooltip="each plane, leaf by spine"),
+        Binding("6", "view('incidents')", "incidents", tooltip="all incidents, open and resolved"),
+        Binding("space", "pause", "pause", tooltip="pause the view; collecting goes on"),
+        Binding("comma", "step(-1)", "step", key_display=", .", tooltip="one second back"),
+        Binding("full_stop", "step(1)", "step on", show=False, tooltip="one second on"),
+        Binding("left_square_bracket", "incident(-1)", "incident", key_display="[ ]", tooltip="the incident before"),
+        Binding("right_square_bracket", "incident(1)", "incident", show=False, tooltip="the incident after"),
+        Binding("less_than_sign", "speed(-1)", "speed", key_display="< >", tooltip="slower"),
+        Binding("greater_than_sign", "speed(1)", "faster", show=False, tooltip="faster"),
+        Binding("g", "goto", "go to", tooltip="go to a time of the recording"),
+        Binding("colon", "command_palette", "commands", key_display=":", show=False, tooltip="the command palette"),
+        Binding("question_mark", "help", "help", key_display="?", tooltip="the keys of this view"),
+        Binding("q", "quit", "quit", tooltip="leave"),
+    ]
+
+    def __init__(
+        self, session: Session, *, ascii: bool | None = None, beat: float = 1.0,
+        clock: Callable[[], int] = time.time_ns,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.session = session
+        self.ascii = ascii_locale() if ascii is None else ascii
+        self.beat = beat
+        self.note = ""  # stands in the line of keys for a moment
+        self.plane = 0  # the chosen plane, a row of the snapshot's planes
+        self._clock = clock
+        self._latest: Snapshot | None = None
+        self._arrived = 0
+        self._waiting = 0
+        self._paused = False
+        self._failed = ""
+        for theme in THEMES:
+            self.register_theme(theme)
+        self.theme = "fabrictwin"
+        self.palette = Palette(DARK, ascii_only=self.ascii)
+        self.shown = Shown(session.title, session.mode, speed=session.speed)
+
+    # --- the session and the beat ---
+
+    def on_mount(self) -> None:
+        self.set_class(self.ascii, "-ascii")
+        self.call_after_refresh(self._start)
+
+    def _start(self) -> None:
+        if self.current_mode == "starting":
+            self.switch_mode("overview")
+        self.run_worker(self._run_session(), group="session", exit_on_error=False)
+        self.set_interval(self.beat, self.apply)
+
+    async def _run_session(self) -> None:
+        try:
+            if isinstance(self.session, Late):
+                self.session = await asyncio.to_thread(self.session.make)
+                self.apply()
+                if screen := self._view_screen():
+                    screen.lay_out()
+            await self.session.run(self.publish)
+        except Exception as problem:
+            self._failed = str(problem) or type(problem).__name__
+        self.apply()
+
+    def publish(self, snapshot: Snapshot) -> None:
+        """Takes a snapshot; it waits for the next beat, and a newer one may replace it."""
+        first = self._latest is None
+        self._latest = snapshot
+        self._arrived = self._clock()
+        self._waiting += 1
+        if first or (isinstance(self.session, ReplaySession) and not self.session.playing):
+            self.apply()
+
+    def apply(self) -> None:
+        """Draws the newest snapshot, or the one the view is paused on."""
+        replay = self.session if isinstance(self.session, ReplaySession) else None
+        paused = not replay.playing if replay else self._paused
+        snapshot, arrived = self.shown.snapshot, self.shown.arrived
+        if not self._paused or snapshot is None:
+            snapshot, arrived, self._waiting = self._latest, self._arrived, 0
+        incidents = replay.incidents if replay else snapshot.incidents if snapshot is not None else ()
+        self._show(
+            Shown(
+                self.session.title, self.session.mode, snapshot, self._clock(), arrived, paused, self._waiting,
+                self.session.speed, replay.span if replay else None, marks_of(incidents), self.session.state,
+                self._failed, self.shown.selected,
+            )
+        )  # fmt: skip
+
+    def _show(self, shown: Shown) -> None:
+        self.shown = shown
+        if shown.snapshot is not None:
+            self.plane = max(0, min(self.plane, len(shown.snapshot.planes) - 1))
+        screen = self._view_screen()
+        if screen is not None:
+            screen.show(shown)
+
+    def _view_screen(self) -> ViewScreen | None:
+        """The view on top, be it behind a dialog; None while the app goes down."""
+        stack = self.screen_stack if self.is_running else ()
+        return next((screen for screen in reversed(stack) if isinstance(screen, ViewScreen)), None)
+
+    # --- what is chosen ---
+
+    @property
+    def plane_row(self) -> int:
+        """The chosen plane as a row of the topology's planes, -1 where there are none."""
+        snapshot = self.shown.snapshot
+        return self.plane if snapshot is not None and snapshot.planes else -1
+
+    def incident(self, id: str) -> Incident | None:
+        """The incident of an id, the first of all where none has it."""
+        incidents = () if self.shown.snapshot is None else self.shown.snapshot.incidents
+        return next((i for i in incidents if i.id == id), incidents[0] if incidents and not id else None)
+
+    def select(self, id: str) -> None:
+        s = self.shown
+        self._show(
+            Shown(s.title, s.mode, s.snapshot, s.now, s.arrived, s.paused, s.waiting, s.speed, s.span, s.marks,
+                  s.state, s.failed, id)
+        )  # fmt: skip
+
+    def select_neighbour(self, way: int) -> None:
+        incidents = () if self.shown.snapshot is None else self.shown.snapshot.incidents
+        ids = [i.id for i in incidents]
+        if ids:
+            at = ids.index(self.shown.selected) if self.shown.selected in ids else 0
+            self.select(ids[max(0, min(len(ids) - 1, at + way))])
+
+    def choose_plane(self, by: int) -> None:
+        count = 0 if self.shown.snapshot is None else len(self.shown.snapshot.planes)
+        if count:
+            self.plane = (self.plane + by) % count
+            self._show(self.shown)
+
+    # --- views ---
+
+    def action_view(self, name: str) -> None:
+        if self.current_mode == name:
+            while len(self.screen_stack) > 1:
+                self.pop_screen()
+        else:
+            self.switch_mode(name)
+
+    def open_incident(self) -> None:
+        from tui.screens.incident import IncidentScreen
+
+        self.push_screen(IncidentScreen())
+
+    def filter_incidents(self) -> None:
+        """The incidents view with its filter open."""
+        self.action_view("incidents")
+        self.call_after_refresh(self._filter_here)
+
+    def _filter_here(self) -> None:
+        from tui.screens.incidents import IncidentsScreen
+
+        if isinstance(self.screen, IncidentsScreen):
+            self.screen.action_filter()
+
+    def back(self) -> None:
+        if len(self.screen_stack) > 1:
+            self.pop_screen()
+        elif self.current_mode != "overview":
+            self.switch_mode("overview")
+
+    async def action_help(self) -> None:
+        from tui.screens.help import HelpScreen, rows_of
+
+        self.push_screen(HelpScreen(rows_of(self.screen), f"fabrictwin · {self.session.title} · {self.session.mode}"))
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        yield SystemCommand(
+            "Overview", "Verdict, planes, GPUs, incidents, sources", lambda: self.action_view("overview")
+        )
+        yield SystemCommand("Planes", "Each plane, leaf by spine", lambda: self.action_view("planes"))
+        yield SystemCommand("Incidents", "All incidents, open and resolved", lambda: self.action_view("incidents"))
+        yield SystemCommand("Filter incidents", "Those that hold some words", self.filter_incidents)
+        yield SystemCommand("Light or dark", "Switch the colours", self.action_colours)
+        yield SystemCommand("Keys", "The keys of this view", lambda: self.call_later(self.action_help))
+        yield SystemCommand("Quit", "Leave fabrictwin", self.exit)
+
+    def action_colours(self) -> None:
+        dark = self.theme != "fabrictwin"
+        self.theme = "fabrictwin" if dark else "fabrictwin-light"
+        self.palette = Palette(DARK if dark else LIGHT, ascii_only=self.ascii)
+        self._show(self.shown)
+
+    def action_command_palette(self) -> None:
+        from textual.command import CommandPalette
+
+        if not any(isinstance(screen, CommandPalette) for screen in self.screen_stack):
+            self.push_screen(CommandPalette(placeholder="Search for commands"))
+
+    # --- time ---
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in _REPLAY_ONLY:
+            return self.session.mode == "replay"
+        if action == "speed":
+            return self.session.speed is not None
+        return True
+
+    def action_pause(self) -> None:
+        if isinstance(self.session, ReplaySession):
+            self.session.toggle()
+        else:
+            self._paused = not self._paused
+        self.apply()
+
+    def action_speed(self, step: int) -> None:
+        if self.session.speed is not None:
+            speed = next_speed(self.session.speed, step)
+            cast(Any, self.session).set_speed(speed)
+            self.apply()
+
+    def action_step(self, seconds: int) -> None:
+        if isinstance(self.session, ReplaySession):
+            self.session.step(seconds)
+
+    def seek(self, when: int) -> None:
+        if isinstance(self.session, ReplaySession):
+            self.session.seek(when)
+
+    def action_incident(self, way: int) -> None:
+        if isinstance(self.session, ReplaySession):
+            found = self.session.jump_incident(way)
+            if found is None:
+                self.say("no incident after this" if way > 0 else "no incident before this")
+            else:
+                self.select(found.id)
+
+    def action_goto(self) -> None:
+        from tui.screens.goto import GotoScreen
+
+        if isinstance(self.session, ReplaySession):
+            start, end = self.session.span
+            self.push_screen(GotoScreen(self.session.at, start, end), self._go)
+
+    def _go(self, when: int | None) -> None:
+        if when is not None and isinstance(self.session, ReplaySession):
+            self.session.playing = False
+            self.session.seek(when)
+
+    # --- notes and the clipboard ---
+
+    def say(self, text: str) -> None:
+        """Says something in the line of keys, for a moment."""
+        self.note = text
+        self._show(self.shown)
+        self.set_timer(NOTE_SECONDS, lambda: self._unsay(text))
+
+    def _unsay(self, text: str) -> None:
+        if self.note == text:
+            self.note = ""
+            self._show(self.shown)
+
+    def copy(self, incident: Incident | None) -> None:
+        """Copies an incident as text for a ticket."""
+        if incident is None or self.shown.snapshot is None:
+            self.say("no incident to copy")
+            return
+        from tui.rows.detail import ticket
+        from tui.rows.verdict import headline
+
+        text = ticket(incident, self.shown.snapshot.time, self.session.title)
+        self.copy_to_clipboard(text)
+        self.say(f"copied to the clipboard: {headline(incident)}, {len(text.splitlines())} lines")

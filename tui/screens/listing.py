@@ -1,0 +1,46 @@
+"""What the screens with a list of incidents share: cursor keys, open, copy."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+
+from tui.screens.base import ViewScreen
+from tui.widgets.incidents import IncidentList
+
+
+class ListingScreen(ViewScreen):
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "open", "open", tooltip="open the incident under the cursor"),
+        Binding("slash", "filter", "filter", key_display="/", tooltip="filter the incidents by any words"),
+        Binding("y", "copy", "copy", tooltip="copy the incident as plain text for a ticket"),
+        Binding("up,k", "move(-1)", "up", show=False, tooltip="the incident above"),
+        Binding("down,j", "move(1)", "down", show=False, tooltip="the incident below"),
+        Binding("pageup", "page(-1)", "page up", show=False, tooltip="a page up"),
+        Binding("pagedown", "page(1)", "page down", show=False, tooltip="a page down"),
+        Binding("home", "move(-1000000)", "first", show=False, tooltip="the first"),
+        Binding("end", "move(1000000)", "last", show=False, tooltip="the last"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.incidents = IncidentList()
+
+    def action_move(self, by: int) -> None:
+        self.incidents.move(by)
+
+    def action_page(self, way: int) -> None:
+        self.incidents.move(way * self.incidents.page())
+
+    def action_open(self) -> None:
+        chosen = self.incidents.chosen()
+        if chosen is not None:
+            self.fabric.select(chosen.id)
+            self.fabric.open_incident()
+
+    def action_copy(self) -> None:
+        self.fabric.copy(self.incidents.chosen())
+
+    def action_filter(self) -> None:
+        self.fabric.filter_incidents()
