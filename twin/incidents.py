@@ -8,11 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from twin.detectors.finding import Finding, LinkRows, Story
+from twin.detectors.links import SAME, Claim
 from twin.detectors.rules import Rules, ns
 from twin.incident import SEVERITIES, Incident
 from twin.snapshot import Event
 
 Bool = npt.NDArray[np.bool_]
+
+_CLAIMING = ("plane_down", "plane_degraded", "switch_down", "link_down")
 
 
 @dataclass(slots=True)
@@ -20,7 +23,9 @@ class _Record:
     incident: Incident
     links: LinkRows
     signature: object
-    recovering: int = 0  # since when it looks healthy, 0 while it does not
+    faded: int = 0  # since when it does not hold any more, 0 while it does
+    progress: int = 0  # when a link of it last came up
+    down: int = 0  # how many of its links were down then
 
 
 class Ledger:
@@ -48,28 +53,15 @@ class Ledger:
     def n_open(self) -> int:
         return len(self._open)
 
-    def held(self, findings: list[Finding] | None = None) -> Bool:
-        """Links that an incident of many links still explains while it recovers.
+    def claims(self) -> list[Claim]:
+        """What open incidents say of links that are down."""
+        return [Claim(k, r.links, r.faded) for k, r in self._open.items() if k[0] in _CLAIMING and len(r.links)]
 
-        With findings: also those of incidents that these no longer show and none of them takes over.
+    def reconcile(self, now: int, findings: list[Finding], down: Bool, slowest: int) -> None:
+        """Takes what is seen at `now`: opens, changes, resolves.
+
+        down: bool[links], down now or when last known. slowest: the longest interval of a source, ns.
         """
-        out = np.zeros(self._n_links, bool)
-        seen = {f.key for f in findings or ()}
-        for key, r in self._open.items():
-            gone = findings is not None and key not in seen and not self._is_taken(r, findings)
-            if len(r.links) > 1 and (r.recovering or gone):
-                out[r.links] = True
-        return out
-
-    def _is_taken(self, record: _Record, findings: list[Finding]) -> bool:
-        return any(
-            np.isin(record.links, f.links, assume_unique=True).all()
-            for f in findings
-            if len(f.links) >= len(record.links)
-        )
-
-    def reconcile(self, now: int, findings: list[Finding]) -> None:
-        """Takes what is seen at `now`: opens, changes, resolves."""
         seen = {f.key: f for f in findings}
         for finding in findings:
             record = self._open.get(finding.key)
@@ -78,11 +70,11 @@ class Ledger:
             elif finding.ready:
                 self._raise(now, finding, seen)
         for key in [k for k in self._open if k not in seen]:
-            self._fade(now, key)
+            self._fade(now, key, down, slowest)
 
     def _raise(self, now: int, finding: Finding, seen: dict[tuple[str, str], Finding]) -> None:
         story = finding.tell()
-        incident = Incident(
+        incident = self._again(now, finding) or Incident(
             kind=finding.kind,
             cause=finding.cause,
             severity=story.severity,
@@ -97,9 +89,20 @@ class Ledger:
         )
         taken = self._taken_over(finding, seen)
         self._open[finding.key] = _Record(incident, finding.links, finding.signature)
-        self._say(now, "opened", incident)
+        self._say(now, "opened" if incident.detected == now else "reopened", incident)
         for key in taken:
             self._close(now, key, "superseded", incident.id)
+
+    def _again(self, now: int, finding: Finding) -> Incident | None:
+        """The incident of a single link that was resolved a moment ago: it came back, it is no new one."""
+        if finding.kind != "link_down" or len(finding.links) != 1:
+            return None
+        for place, old in enumerate(self._closed):
+            recent = old.resolved is not None and now - old.resolved <= ns(self.rules.reopen)
+            if (old.kind, old.cause) == finding.key and recent and old.superseded_by is None:
+                del self._closed[place]
+                return replace(old, resolved=None, state="open", count=old.count + 1)
+        return None
 
     def _taken_over(self, finding: Finding, seen: dict[tuple[str, str], Finding]) -> list[tuple[str, str]]:
         """Open incidents that this finding explains and that are no longer seen for themselves."""
@@ -116,30 +119,40 @@ class Ledger:
         ]
 
     def _go_on(self, now: int, record: _Record, finding: Finding) -> None:
-        again = record.recovering != 0
-        if finding.signature == record.signature and not again:
+        again = record.faded != 0
+        news = finding.signature is not SAME and finding.signature != record.signature
+        if not news and not again:
             return
         before = record.incident
         changes: dict[str, object] = {"state": "open", "count": max(before.count + again, finding.count)}
-        if finding.signature != record.signature:
+        if news:
             story = finding.tell()
             if _worse(story, before):  # an incident tells the worst that it has been
                 changes |= {f.name: getattr(story, f.name) for f in fields(story)}
                 changes["severity"] = min(before.severity, story.severity, key=SEVERITIES.index)
+            record.links, record.signature = finding.links, finding.signature
         record.incident = replace(before, **changes)  # type: ignore[arg-type]
-        record.links, record.signature, record.recovering = finding.links, finding.signature, 0
+        record.faded = 0
         if again:
             self._say(now, "reopened", record.incident)
         elif _differs(before, record.incident):
             self._say(now, "changed", record.incident)
 
-    def _fade(self, now: int, key: tuple[str, str]) -> None:
+    def _fade(self, now: int, key: tuple[str, str], down: Bool, slowest: int) -> None:
+        """It does not hold any more. It is over when all its links have been up for the recovery time; when some
+        stay down although none has come up for a while, those are no longer part of it."""
         record = self._open[key]
-        if not record.recovering:
-            record.recovering = now
+        left = int(np.count_nonzero(down[record.links])) if key[0] in _CLAIMING else 0
+        if not record.faded:
+            record.faded = record.progress = now
+            record.down = left
             record.incident = replace(record.incident, state="recovering")
             self._say(now, "recovering", record.incident)
-        elif now - record.recovering >= ns(self.rules.recovery):
+            return
+        if left < record.down:
+            record.progress, record.down = now, left
+        patience = ns(self.rules.recovery) if not left else max(ns(self.rules.settle), 2 * slowest)
+        if now - record.progress >= patience:
             self._close(now, key, "resolved", None)
 
     def _close(self, now: int, key: tuple[str, str], what: str, by: str | None) -> None:
@@ -157,8 +170,10 @@ def _rank(incident: Incident) -> int:
 
 
 def _worse(story: Story, before: Incident) -> bool:
-    share = story.effect.get("bandwidth_fraction", 1.0), before.effect.get("bandwidth_fraction", 1.0)
-    return story.affected.gpus > before.affected.gpus or share[0] < share[1] or not before.effect
+    if story.affected.gpus > before.affected.gpus or not before.effect:
+        return True
+    measures = ("bandwidth_fraction", "plane_capacity_fraction", "speed_fraction")
+    return any(story.effect.get(m, 1.0) < before.effect.get(m, 1.0) for m in measures)
 
 
 def _differs(a: Incident, b: Incident) -> bool:

@@ -15,7 +15,7 @@ from twin.sources import Sources
 from twin.state import KindState, Rows
 from twin.topology.model import Topology
 
-_Part = tuple[Rows, Column, int, int]  # rows, values, time, source
+_Part = tuple[Rows, Column, int, int, int]  # rows, values, event time, its source's own time, source
 
 
 class Intake:
@@ -28,8 +28,9 @@ class Intake:
         self._rounds: list[dict[tuple[str, str, str], list[_Part]]] = []
         self._seen: dict[tuple[str, int], int] = {}
 
-    def add(self, frame: Frame) -> None:
-        source = self.sources.heard(frame.source, frame.time, len(frame.names))
+    def add(self, frame: Frame, time: int, now: int) -> None:
+        """time: event time of the frame, which its source's clock may differ from. now: when it came in."""
+        source = self.sources.heard(frame.source, time, now, len(frame.names))
         key = (frame.kind, source)
         place = self._seen.get(key, 0)
         self._seen[key] = place + 1
@@ -37,7 +38,9 @@ class Intake:
             self._rounds.append({})
         rows, parts = self._resolve(frame, key), self._rounds[place]
         for metric, values in frame.columns.items():
-            parts.setdefault((frame.kind, metric, values.dtype.char), []).append((rows, values, frame.time, source))
+            parts.setdefault((frame.kind, metric, values.dtype.char), []).append(
+                (rows, values, time, frame.time, source)
+            )
 
     def flush(self, table: Callable[[str], KindState]) -> None:
         """Hands over all that waits. table: the table of a kind."""
@@ -49,7 +52,8 @@ class Intake:
                     metric,
                     np.concatenate([rows for rows, *_ in columns]),
                     np.concatenate([values for _, values, *_ in columns]),
-                    np.repeat(np.array([t for _, _, t, _ in columns], np.int64), sizes),
+                    np.repeat(np.array([t for _, _, t, _, _ in columns], np.int64), sizes),
+                    np.repeat(np.array([t for _, _, _, t, _ in columns], np.int64), sizes),
                     np.repeat(np.array([s for *_, s in columns], np.int32), sizes),
                     patience,
                 )

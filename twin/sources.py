@@ -8,9 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from twin.detectors.rules import Rules, ns
+from twin.frames import NS
 
-_LEARN = 0.25  # weight of a new gap against what was learnt so far
-_FIRST_GUESS = 1_000_000_000  # until a second report tells, ns
+_ONE_REPORT = NS // 5  # frames closer together than this belong to one report
+_GAPS = 5  # the last gaps between reports, whose median is the interval
+_ENOUGH = 2  # gaps before an interval is believed
+_GUESS = 10 * NS  # interval until then
+_FIRST_PATIENCE = 60 * NS  # and how long silence is borne until then
 
 
 @dataclass(slots=True)
@@ -20,71 +24,85 @@ class Sources:
     rules: Rules
     index: dict[str, int] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
-    last: list[int] = field(default_factory=list)
-    gap: list[int] = field(default_factory=list)  # learnt interval, ns
+    last: list[int] = field(default_factory=list)  # event time when each was last heard, whatever its frame said
+    excused: list[int] = field(default_factory=list)  # until when its silence had another reason
+    frames: list[int] = field(default_factory=list)
+    entities: list[int] = field(default_factory=list)
     declared: dict[str, int] = field(default_factory=dict)  # ns
     failures: dict[str, int] = field(default_factory=dict)
     failed_since: dict[str, int] = field(default_factory=dict)
-    frames: list[int] = field(default_factory=list)
-    entities: list[int] = field(default_factory=list)
-    excused: list[int] = field(default_factory=list)  # until when its silence had another reason
-    _patience: npt.NDArray[np.int64] | None = None
+    _times: list[int] = field(default_factory=list)
+    _gaps: list[list[int]] = field(default_factory=list)
+    _interval: npt.NDArray[np.int64] | None = None
 
-    def heard(self, name: str, time: int, entities: int) -> int:
-        """Notes a frame and returns the number of its source."""
+    def heard(self, name: str, time: int, now: int, entities: int) -> int:
+        """Notes a frame of event time `time` that came in at `now`, and returns the number of its source."""
         i = self.index.get(name)
         if i is None:
             i = self.index[name] = len(self.names)
             self.names.append(name)
-            self.last.append(time)
+            self.last.append(now)
+            self._times.append(time)
             self.excused.append(0)
-            self.gap.append(self.declared.get(name, 0))
             self.frames.append(0)
             self.entities.append(0)
-            self._patience = None
-        elif time > self.last[i]:
-            self._learn(i, time - self.last[i])
-            self.last[i] = time
+            self._gaps.append([])
+            self._interval = None
+        elif time - self._times[i] > _ONE_REPORT:
+            if name not in self.declared:
+                self._gaps[i] = [*self._gaps[i][1 - _GAPS :], time - self._times[i]]
+                self._interval = None
+            self._times[i] = time
+        self.last[i] = max(self.last[i], now)
         self.frames[i] += 1
         self.entities[i] = max(self.entities[i], entities)
         return i
-
-    def _learn(self, i: int, gap: int) -> None:
-        before = self.gap[i]
-        if self.names[i] in self.declared:
-            return
-        if not before:
-            self.gap[i] = gap
-        elif gap < 4 * before:  # a long gap is an outage, not a slower source
-            self.gap[i] = round(before + _LEARN * (gap - before))
-        self._patience = None
 
     def declare(self, name: str, seconds: float) -> None:
         """A collector's own word on how often it reports."""
         interval = ns(seconds)
         if self.declared.get(name) != interval:
             self.declared[name] = interval
-            if name in self.index:
-                self.gap[self.index[name]] = interval
-            self._patience = None
+            self._interval = None
 
     def interval(self) -> npt.NDArray[np.int64]:
-        """int64[sources]: how often each reports, ns."""
-        return np.array([g or _FIRST_GUESS for g in self.gap] or [_FIRST_GUESS], dtype=np.int64)
+        """int64[sources]: how often each reports, ns; 0 where that is not known yet. Never empty."""
+        if self._interval is None:
+            known = [
+                self.declared.get(name) or (sorted(gaps)[len(gaps) // 2] if len(gaps) >= _ENOUGH else 0)
+                for name, gaps in zip(self.names, self._gaps, strict=True)
+            ]
+            self._interval = np.array(known or [0], dtype=np.int64)
+        return self._interval
+
+    def expected(self) -> npt.NDArray[np.int64]:
+        """int64[sources]: the interval, with a guess where it is not known yet, ns."""
+        known = self.interval()
+        return np.where(known > 0, known, _GUESS)
+
+    def typical(self, name: str) -> int:
+        """How often a source reports, ns; for one not known yet, how often most of the others do."""
+        known = self.interval()
+        i = self.index.get(name)
+        if i is not None and known[i]:
+            return int(known[i])
+        heard = known[known > 0]
+        return int(np.median(heard)) if len(heard) else _GUESS
 
     def patience(self) -> npt.NDArray[np.int64]:
         """int64[sources]: how long each may be silent before what it said is unknown, ns."""
-        if self._patience is None:
-            floor = ns(self.rules.stale_floor)
-            self._patience = np.maximum(floor, (self.interval() * self.rules.stale_intervals).astype(np.int64))
-        return self._patience
+        known = self.interval()
+        floor = ns(self.rules.stale_floor)
+        usual = np.maximum(floor, (known * self.rules.stale_intervals).astype(np.int64))
+        return np.where(known > 0, usual, _FIRST_PATIENCE)
+
+    def quiet(self, now: int) -> npt.NDArray[np.int64]:
+        """int64[sources]: for how long each has said nothing without another reason, ns."""
+        return now - np.maximum(np.array(self.last, np.int64), np.array(self.excused, np.int64))
 
     def stale(self, now: int) -> list[int]:
         """Numbers of the sources that have been silent for too long."""
-        if not self.names:
-            return []
-        silent = now - np.maximum(self.last, self.excused) > self.patience()
-        return [int(i) for i in np.flatnonzero(silent)]
+        return np.flatnonzero(self.quiet(now) > self.patience()).tolist() if self.names else []
 
     def excuse(self, now: int, names: list[str]) -> None:
         """These are known to be unreachable or dead: their silence says nothing."""

@@ -32,13 +32,14 @@ class Series:
 
     metric: Metric
     value: F64
-    time: I64  # of the last reading, known or not
+    time: I64  # event time of the last reading, known or not
+    stamp: I64  # the same by its source's own clock
     owner: I32  # source that gives this metric of this entity, -1 none
     raw: npt.NDArray[np.uint64] | F64 | None  # last counter reading
     limits: npt.NDArray[np.uint64]
     saturated: npt.NDArray[np.bool_] | None
     since: I64 | None  # for `up`: time of the first reading of the present value
-    falls: I32 | None  # for `up`: how often it went from 1 to 0
+    falls: I32 | None  # how often it went down: `up` from 1 to 0, `link_downed` by its increase
 
 
 def _series(metric: Metric, n: int) -> Series:
@@ -50,12 +51,13 @@ def _series(metric: Metric, n: int) -> Series:
         metric=metric,
         value=np.full(n, np.nan),
         time=np.zeros(n, np.int64),
+        stamp=np.zeros(n, np.int64),
         owner=np.full(n, -1, np.int32),
         raw=raw,
         limits=np.array(metric.limits, dtype=np.uint64),
         saturated=np.zeros(n, bool) if metric.limits else None,
         since=np.zeros(n, np.int64) if switch else None,
-        falls=np.zeros(n, np.int32) if switch else None,
+        falls=np.zeros(n, np.int32) if switch or metric.name == "link_downed" else None,
     )
 
 
@@ -90,9 +92,12 @@ class KindState:
             np.maximum(out, s.time, out=out)
         return out
 
-    def update(self, metric: str, rows: Rows, values: Column, times: I64, sources: I32, patience: I64) -> None:
-        """Takes one column of readings, each with its row (-1 for names that are not ours), time and source.
+    def update(
+        self, metric: str, rows: Rows, values: Column, times: I64, stamps: I64, sources: I32, patience: I64
+    ) -> None:
+        """Takes one column of readings, each with its row (-1 for names that are not ours).
 
+        times: event time. stamps: time by the source's own clock, which rates are made with. sources: who read it.
         patience: int64[sources], how long (ns) a source may be silent before another may speak for its entities.
         """
         known = REGISTRY.get((self.kind, metric))
@@ -104,18 +109,20 @@ class KindState:
             s = self.series[metric] = _series(known, self.n)
         if not self.n:
             return
-        owner, last = s.owner[rows], s.time[rows]
-        ours = (rows >= 0) & ((owner == sources) | (owner < 0) | (times - last > patience[owner]))
-        take = ours & (times > last)
+        owner = s.owner[rows]
+        same = owner == sources
+        ours = (rows >= 0) & (same | (owner < 0) | (times - s.time[rows] > patience[owner]))
+        take = ours & np.where(same, stamps > s.stamp[rows], times > s.time[rows])
         if not take.all():
             self.late += int(np.count_nonzero(ours & ~take))
-            rows, values, times, sources = rows[take], values[take], times[take], sources[take]
-            owner, last = owner[take], last[take]
+            rows, values, sources, same = rows[take], values[take], sources[take], same[take]
+            times, stamps = times[take], stamps[take]
         if s.raw is None:
             self._gauge(s, rows, as_float(values), times)
         else:
-            self._counter(s, rows, values, (times - last) / NS, owner == sources)
+            self._counter(s, rows, values, (stamps - s.stamp[rows]) / NS, same)
         s.time[rows] = times
+        s.stamp[rows] = stamps
         s.owner[rows] = sources
 
     def _gauge(self, s: Series, rows: Rows, values: F64, times: I64) -> None:
@@ -147,7 +154,10 @@ class KindState:
                 delta[full] = np.nan
                 s.saturated[rows] = full
             s.raw[rows] = whole
-        rate = np.where(same, delta / seconds, np.nan)
+        delta[~same] = np.nan
+        if s.falls is not None:
+            s.falls[rows] += np.nan_to_num(delta).astype(np.int32)
+        rate = delta / seconds
         self.restarts += int(np.count_nonzero(fell & same))
         ceiling = self.ceilings.get(s.metric.name)
         if ceiling is not None:

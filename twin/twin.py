@@ -12,10 +12,11 @@ from collections.abc import Iterable
 import numpy as np
 
 from twin.capacity import CapacityModel
+from twin.clock import Clocks
 from twin.detectors.cabling import CablingDetector
 from twin.detectors.links import LinkDetector
 from twin.detectors.rules import Rules
-from twin.detectors.telemetry import findings as telemetry_findings
+from twin.detectors.telemetry import TelemetryDetector
 from twin.frames import NS, Frame
 from twin.incident import Incident
 from twin.incidents import Ledger
@@ -46,9 +47,11 @@ class Twin:
         }
         self._limit_rates()
         self._sources = Sources(self.rules)
+        self._clocks = Clocks()
         self._tracker = LinkTracker(topology, self.rules)
         self._links = LinkDetector(topology, self.capacity_model, self.rules)
         self._cabling = CablingDetector(topology)
+        self._telemetry = TelemetryDetector(topology, self.rules)
         self._ledger = Ledger(self.rules, len(topology.links.a))
         self._observer = Observer(topology)
         self._intake = Intake(topology, self._sources)
@@ -62,18 +65,19 @@ class Twin:
 
     def ingest(self, frame: Frame) -> None:
         """Takes one frame. Evaluates first, when the frame is the first one past a tick."""
-        due = self.time + TICK
+        interval = self._sources.typical(frame.source)
+        time = self._clocks.correct(frame.source, frame.time, interval, trusted=frame.kind == "source")
         if not self.time:
-            self.time = frame.time // TICK * TICK
-        elif frame.time > due:
-            self._catch_up((frame.time - 1) // TICK * TICK)
+            self.time = time // TICK * TICK
+        elif time > self.time + TICK:
+            self._catch_up((time - 1) // TICK * TICK)
         self.frames += 1
         if frame.kind == "source":
             self._hear_collectors(frame)
         elif frame.kind == "link":
             self._cabling.take(frame)
         else:
-            self._intake.add(frame)
+            self._intake.add(frame, time, self._clocks.now)
 
     def ingest_all(self, frames: Iterable[Frame]) -> None:
         for frame in frames:
@@ -113,15 +117,11 @@ class Twin:
         self._intake.flush(self._table)
         ports = self._kinds["port"]
         links = self._tracker.at(now, ports, self._sources)
-        held = self._ledger.held()
-        found = self._links.findings(now, links, held)
-        fading = self._ledger.held(found)
-        if not np.array_equal(fading, held):  # what is only half recovered is not new trouble
-            found = self._links.findings(now, links, fading)
+        found = self._links.findings(now, links, self._ledger.claims())
         found.extend(self._cabling.findings())
         self._sources.excuse(now, self._dark(links))
-        found.extend(telemetry_findings(now, self._sources, self.topology))
-        self._ledger.reconcile(now, found)
+        found.extend(self._telemetry.findings(now, self._sources))
+        self._ledger.reconcile(now, found, links.down, int(self._sources.interval().max()))
         capacity = self.capacity_model.at(np.where(links.down, 0.0, links.speed))
         self._observer.note(now, links, capacity, ports, self._ledger.n_open)
 
@@ -129,9 +129,9 @@ class Twin:
         """Nodes and switches that cannot be there: a link of theirs is down, or leads to such a device, and
         none is up. That they are silent is no news."""
         names = self.topology.nodes.name + self.topology.switches.name
-        n, mine = len(names), self.topology.compute_links
-        a, b = (end[mine] for end in self.topology.link_ends)
-        up, down = links.up[mine] == 1, links.down[mine]
+        n = len(names)
+        a, b = self.topology.link_ends
+        up, down = links.up == 1, links.down
         alive = np.bincount(a[up], minlength=n) + np.bincount(b[up], minlength=n) > 0
         dark = np.zeros(n, bool)
         for _ in range(3):  # host, leaf, spine, core

@@ -30,6 +30,7 @@ class Port:
             np.array([0]),
             column,
             np.array([round(seconds * NS)]),
+            np.array([round(seconds * NS)]),
             np.array([source], np.int32),
             PATIENCE,
         )

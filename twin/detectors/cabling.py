@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from twin.detectors.finding import NO_LINKS, Finding, LinkRows, Story
-from twin.detectors.links import affected
+from twin.detectors.tell import affected
 from twin.frames import Frame
 from twin.incident import Evidence
 from twin.topology.drift import Cable, Mistake, mistaken_cables

@@ -1,8 +1,8 @@
-"""From links that are down to the smallest cause that explains them: plane, switch, node, NIC or link.
+"""From links that are down (or slow, or flapping) to the smallest cause that explains them.
 
-A device is the cause when every link of it that was read since the trouble began is down, and at least
-two are. A plane is the cause when what is left of its capacity is next to nothing, or when several of its
-parts went together. What remains are single links.
+A plane is the cause when what is left of its capacity is next to nothing. A switch, node or NIC is when every link
+of it that was read since the trouble began is down, and at least two are; when many of its links went at once, it
+is named as the place. Parts of one plane that went together are told as one. What remains are single links.
 """
 
 from __future__ import annotations
@@ -23,15 +23,23 @@ from twin.topology.model import Topology
 Bool = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 
+SEVERAL = 4  # links of one device that went at once and are told as one, though others of it are up
+MANY_PARTS = 8  # causes of one plane that went at once and are told as one, however little they take
+KNOWN_SHARE = 0.3  # of a plane's links must be known before the plane is judged
+
 
 class Cause(NamedTuple):
-    """kind of thing (`plane`, `part` of a plane, `switch`, `node`, `nic`, `link`), its row, the links it explains."""
+    """what: `plane`, `part` of a plane, `switch`, `node`, `nic`, or `link`; row: of that table.
+
+    whole: all known links of the device are in it. since: start of the newest burst among its links.
+    """
 
     what: str
     row: int
     links: LinkRows
     since: int
     ready: bool
+    whole: bool = True
 
 
 @dataclass(slots=True)
@@ -55,147 +63,221 @@ class _Devices:
             np.concatenate([p[r] for (_, p), r in zip(pairs, rows, strict=True)]).astype(np.int64),
         )
 
+    def per_device(self, links: Bool) -> I64:
+        """How many of these links each device has."""
+        return np.bincount(self.device[links[self.link]], minlength=self.count).astype(np.int64)
+
+    def peers(self, links: Bool) -> I64:
+        """How many different neighbours these links of each device lead to."""
+        mine = links[self.link]
+        pairs = np.unique(np.stack([self.device[mine], self.peer[mine]]), axis=1)
+        return np.bincount(pairs[0], minlength=self.count).astype(np.int64)
+
+    def links_of(self, row: int, links: Bool) -> Bool:
+        out = np.zeros(len(links), bool)
+        out[self.link[self.device == row]] = True
+        return out & links
+
 
 class CauseFinder:
-    """Finds causes of down links; holds only what follows from the wiring."""
+    """Finds causes; holds only what follows from the wiring."""
 
     def __init__(self, topo: Topology, model: CapacityModel, rules: Rules) -> None:
         self.topo, self.model, self.rules = topo, model, rules
         links, ports = topo.links, topo.ports
-        end_a, end_b = topo.link_ends
-        compute = topo.compute_links
-        nic = np.where(compute, ports.nic[links.a], -1)
-        node = np.where(compute, topo.port_node[links.a], -1)
+        self._ends = topo.link_ends
+        nic, node = ports.nic[links.a], topo.port_node[links.a]
         self._switches = _Devices.of(
-            "switch", len(topo.switches.name), [(ports.switch[links.a], end_b), (ports.switch[links.b], end_a)]
+            "switch",
+            len(topo.switches.name),
+            [(ports.switch[links.a], self._ends[1]), (ports.switch[links.b], self._ends[0])],
         )
-        self._nodes = _Devices.of("node", len(topo.nodes.name), [(node, end_b)])
-        self._nics = _Devices.of("nic", len(topo.nics.node), [(nic, end_b)])
-        self._group = np.where(links.plane >= 0, links.plane, len(topo.planes)) * 4 + links.tier
-        self._switches_in_plane = np.bincount(
-            topo.switches.plane[topo.switches.plane >= 0], minlength=len(topo.planes)
-        )
+        self._nodes = _Devices.of("node", len(topo.nodes.name), [(node, self._ends[1])])
+        self._nics = _Devices.of("nic", len(topo.nics.node), [(nic, self._ends[1])])
+        self._plane = np.where(links.plane >= 0, links.plane, len(topo.planes))
+        self._group = self._plane * 4 + links.tier
+        planes = topo.switches.plane
+        self._n_switches = np.bincount(planes[planes >= 0], minlength=len(topo.planes))
+        self._n_plane = np.bincount(self._plane, minlength=len(topo.planes) + 1)
+
+    # --- down ---
 
     def find(self, now: int, state: LinkState, held: Bool) -> list[Cause]:
         """Causes of every down link but the `held` ones (an incident that is recovering explains those)."""
-        left = state.down & ~state.flapping & ~held & self.topo.compute_links
+        left = state.down & ~state.flapping & ~held
         if not left.any():
             return []
-        causes = []
         onset, settled = self._onset(now, state, left)
+        known = state.down | (~np.isnan(state.up) & (state.sampled >= onset))
+        causes = []
         for plane in self._dead_planes(state, onset):
-            mine = left & (self.topo.links.plane == plane)
+            mine = left & (self._plane == plane)
             if mine.any():
-                causes.append(self._cause("plane", plane, mine, now, state, settled))
+                causes.append(self._down("plane", plane, mine, now, state, settled))
                 left &= ~mine
-        parts = list(self._devices(now, state, left, onset, settled))
+        parts = [
+            self._down(what, row, mine, now, state, settled, whole)
+            for what, row, mine, whole in self._devices(known, state.down, left, state.since)
+        ]
         for cause in parts:
             left[cause.links] = False
         parts.extend(
-            self._cause("link", row, _mask(len(left), row), now, state, settled)
+            self._down("link", row, _mask(len(left), row), now, state, settled)
             for row in np.flatnonzero(left).tolist()
         )
-        return causes + self._group_parts(now, state, parts, settled)
+        return causes + self._join_parts(now, state, parts, settled)
 
-    def _cause(self, what: str, row: int, links: Bool, now: int, state: LinkState, settled: Bool) -> Cause:
+    def _down(
+        self, what: str, row: int, links: Bool, now: int, state: LinkState, settled: Bool, whole: bool = True
+    ) -> Cause:
         rows = np.flatnonzero(links)
-        since = int(state.since[rows].min())
+        times = state.since[rows]
+        since = int(times[times >= times.max() - ns(self.rules.burst)].min())
         fresh = bool((state.up[rows] == 0).any())  # never raised on what is not known now
         ready = fresh and bool(settled[rows].all()) and now - since >= ns(self.rules.link_debounce)
-        return Cause(what, row, rows, since, ready)
+        return Cause(what, row, rows, since, ready, whole)
 
     def _onset(self, now: int, state: LinkState, left: Bool) -> tuple[I64, Bool]:
-        """Per link: when the newest burst in its plane began, and whether half of the plane has spoken since."""
-        groups = self._group // 4
+        """Per link: when the newest burst of its plane began, 0 without one; and whether half of the plane's
+        links that can still speak have spoken since."""
         count = len(self.topo.planes) + 1
         newest = np.zeros(count, np.int64)
-        np.maximum.at(newest, groups[left], state.since[left])
-        burst = left & (state.since >= newest[groups] - ns(self.rules.burst))
+        np.maximum.at(newest, self._plane[left], state.since[left])
+        burst = left & (state.since >= newest[self._plane] - ns(self.rules.burst))
         begin = np.full(count, np.iinfo(np.int64).max)
-        np.minimum.at(begin, groups[burst], state.since[burst])
-        onset = begin[groups]
-        alive = ~np.isnan(state.up)
-        spoken = alive & (state.sampled >= onset)
-        share = np.bincount(groups, spoken, count) / np.maximum(np.bincount(groups, alive, count), 1)
-        waited = np.array([now - int(b) >= 2 * ns(self.rules.stale_floor) for b in begin])
-        return onset, ((share >= 0.5) | waited)[groups]
+        np.minimum.at(begin, self._plane[burst], state.since[burst])
+        begin[newest == 0] = 0
+        onset = begin[self._plane]
+        spoken = ~np.isnan(state.up) & (state.sampled >= onset)
+        able = spoken | state.awaited
+        share = np.bincount(self._plane[spoken], minlength=count) / np.maximum(
+            np.bincount(self._plane[able], minlength=count), 1
+        )
+        waited = now - begin >= 2 * ns(self.rules.stale_floor)
+        return onset, ((share >= 0.5) | waited)[self._plane]
 
     def _dead_planes(self, state: LinkState, onset: I64) -> list[int]:
-        """Planes with (nearly) no capacity left, judged by the links read since the trouble began."""
+        """Planes with (nearly) no capacity left, judged by the links read since the trouble began: a good part of
+        them must be known, and what is down must have several devices at its lower ends."""
+        n = len(self.topo.planes)
         capacity = self.model.at(self._guess(state, onset)).plane
-        many = self._switches_in_plane > 1
-        return [int(p) for p in np.flatnonzero(many & (capacity <= self.rules.plane_down_fraction))]
+        known = np.bincount(self._plane, state.down | ~np.isnan(state.up), n + 1)
+        enough = known[:n] >= KNOWN_SHARE * self._n_plane[:n]
+        out = []
+        for plane in np.flatnonzero(enough & (capacity <= self.rules.plane_down_fraction)).tolist():
+            mine = state.down & (self._plane == plane)
+            if self._n_switches[plane] > 1 and len(np.unique(self._ends[0][mine])) > 1:
+                out.append(plane)
+        return out
 
     def _guess(self, state: LinkState, onset: I64) -> npt.NDArray[np.float64]:
         """Speeds for judging a plane: a link not read since the onset is as likely down as its peers are."""
         speed = np.where(state.down, 0.0, self.topo.links.speed)
-        spoken = (state.sampled >= onset) | state.down
+        spoken = (~np.isnan(state.up) & (state.sampled >= onset)) | state.down
         count = int(self._group.max(initial=0)) + 1
         said = np.bincount(self._group, spoken, count)
         down = np.bincount(self._group, state.down, count)
         share = np.where(said > 0, down / np.maximum(said, 1), 0.0)
         return np.where(spoken, speed, self.topo.links.speed * (1.0 - share[self._group]))
 
-    def _devices(self, now: int, state: LinkState, left: Bool, onset: I64, settled: Bool) -> Iterator[Cause]:
-        """Switches, nodes and NICs all of whose links are down, those that explain most first."""
+    # --- devices ---
+
+    def group(self, links: Bool, known: Bool, since: I64) -> list[Cause]:
+        """Causes of links that are slow or flap: planes nearly all of whose known links do, devices, single links."""
+        left, causes = links.copy(), []
+        for plane in range(len(self.topo.planes)):
+            mine = left & (self._plane == plane)
+            share = np.count_nonzero(mine) / max(1, int(np.count_nonzero(known & (self._plane == plane))))
+            if share >= 1 - self.rules.plane_down_fraction and len(np.unique(self._ends[0][mine])) > 1:
+                causes.append(self._like("plane", plane, mine, since))
+                left &= ~mine
+        for what, row, mine, whole in self._devices(known, links, left, since):
+            causes.append(self._like(what, row, mine, since, whole))
+            left &= ~mine
+        causes.extend(self._like("link", row, _mask(len(left), row), since) for row in np.flatnonzero(left).tolist())
+        return causes
+
+    def _like(self, what: str, row: int, links: Bool, since: I64, whole: bool = True) -> Cause:
+        rows = np.flatnonzero(links)
+        return Cause(what, row, rows, int(since[rows].min()), True, whole)
+
+    def _devices(self, known: Bool, bad: Bool, left: Bool, since: I64) -> Iterator[tuple[str, int, Bool, bool]]:
+        """Devices all of whose known links are bad, those that explain most first; then those with many bad links."""
         left = left.copy()
-        known = state.down | (~np.isnan(state.up) & (state.sampled >= onset))
+        classes = (self._switches, self._nodes, self._nics)
         while True:
-            best: tuple[int, int, _Devices] | None = None
-            for devices in (self._switches, self._nodes, self._nics):
-                count, row = self._best(devices, known, state.down, left)
-                if count >= 2 and (best is None or count > best[0]):
-                    best = count, row, devices
-            if best is None:
+            count, row, devices = max(
+                ((*self._wholly(d, known, bad, left), d) for d in classes), key=lambda found: found[0]
+            )
+            if count < 2:
+                break
+            mine = devices.links_of(row, left)
+            yield devices.what, row, mine, True
+            left &= ~mine
+        while True:
+            count, row, devices, mine = max(
+                (self._partly(d, left, since) for d in classes[:2]), key=lambda found: found[0]
+            )
+            if count < SEVERAL:
                 return
-            _, row, devices = best
-            mine = np.zeros(len(left), bool)
-            mine[devices.link[devices.device == row]] = True
-            mine &= left
-            yield self._cause(devices.what, row, mine, now, state, settled)
+            yield devices.what, row, mine, False
             left &= ~mine
 
-    def _best(self, devices: _Devices, known: Bool, down: Bool, left: Bool) -> tuple[int, int]:
+    def _wholly(self, devices: _Devices, known: Bool, bad: Bool, left: Bool) -> tuple[int, int]:
         """The device that explains most of what is left: (links explained, row)."""
-        d, link = devices.device, devices.link
-        n_known = np.bincount(d[known[link]], minlength=devices.count)
-        n_down = np.bincount(d[down[link]], minlength=devices.count)
-        explained = np.bincount(d[left[link]], minlength=devices.count)
-        explained[(n_down != n_known) | (explained < 2)] = 0
-        if devices.what == "switch" and explained.any():
-            explained[self._peers(devices, left) < 2] = 0
-        row = int(explained.argmax()) if len(explained) else 0
-        return (int(explained[row]), row) if len(explained) else (0, 0)
+        explained = devices.per_device(left)
+        if not explained.any():
+            return 0, 0
+        explained[devices.per_device(known & bad) != devices.per_device(known)] = 0
+        if devices.what == "switch":
+            explained[devices.peers(left) < 2] = 0
+        row = int(explained.argmax())
+        return int(explained[row]), row
 
-    def _peers(self, devices: _Devices, left: Bool) -> npt.NDArray[np.int64]:
-        """For each device, how many different neighbours the links that are left go to."""
-        mine = left[devices.link]
-        pairs = np.unique(np.stack([devices.device[mine], devices.peer[mine]]), axis=1)
-        return np.bincount(pairs[0], minlength=devices.count).astype(np.int64)
+    def _partly(self, devices: _Devices, left: Bool, since: I64) -> tuple[int, int, _Devices, Bool]:
+        """The device with most of the links that are left and went in one burst."""
+        nothing = 0, 0, devices, left
+        count = devices.per_device(left)
+        if not count.any() or count.max() < SEVERAL:
+            return nothing
+        row = int(count.argmax())
+        mine = devices.links_of(row, left)
+        times = since[mine]
+        mine &= since >= times.max() - ns(self.rules.burst)
+        return int(np.count_nonzero(mine)), row, devices, mine
 
-    def _group_parts(self, now: int, state: LinkState, parts: list[Cause], settled: Bool) -> list[Cause]:
+    # --- parts of a plane ---
+
+    def _join_parts(self, now: int, state: LinkState, parts: list[Cause], settled: Bool) -> list[Cause]:
         """Parts of one plane that went together, and took a good part of it along, are one cause."""
         out = list(parts)
         for plane in range(len(self.topo.planes)):
-            mine = [c for c in parts if int(self.topo.links.plane[c.links[0]]) == plane and c.what != "node"]
+            mine = [c for c in parts if c.what != "node" and int(self._plane[c.links[0]]) == plane]
             for burst in self._bursts(mine):
-                switches = [c for c in burst if c.what == "switch"]
-                if len(switches) < 2 and len(burst) < 3:
-                    continue
-                links = np.zeros(len(self.topo.links.a), bool)
-                for c in burst:
-                    links[c.links] = True
-                lost = self.model.without(np.flatnonzero(links).tolist()).plane[plane]
-                if lost <= self.rules.plane_degraded_fraction:
+                if self._is_one(plane, burst):
+                    links = np.zeros(len(self._plane), bool)
+                    for c in burst:
+                        links[c.links] = True
                     out = [c for c in out if c not in burst]
-                    out.append(self._cause("part", plane, links, now, state, settled))
+                    out.append(self._down("part", plane, links, now, state, settled))
         return out
 
+    def _is_one(self, plane: int, burst: list[Cause]) -> bool:
+        if len(burst) >= MANY_PARTS:
+            return True
+        switches = [int(self.topo.switches.tier[c.row]) for c in burst if c.what == "switch" and c.whole]
+        if max(switches.count(t) for t in range(3)) < 2 and len(burst) - len(switches) < 3:
+            return False
+        lost = 1 - self.model.without(np.concatenate([c.links for c in burst]).tolist()).plane[plane]
+        largest = max(burst, key=lambda c: len(c.links))
+        alone = 1 - self.model.without(largest.links.tolist()).plane[plane]
+        return bool(lost >= 1 - self.rules.plane_degraded_fraction and alone < 0.9 * lost)
+
     def _bursts(self, causes: list[Cause]) -> Iterator[list[Cause]]:
-        """Causes split where more than the burst time lies between one and the next."""
+        """Causes that began within the burst time of the first of them."""
         run: list[Cause] = []
         for cause in sorted(causes, key=lambda c: (c.since, c.row)):
-            if run and cause.since - run[-1].since > ns(self.rules.burst):
+            if run and cause.since - run[0].since > ns(self.rules.burst):
                 yield run
                 run = []
             run.append(cause)

@@ -26,6 +26,8 @@ class Rules:
     burst: float
     stale_floor: float
     stale_intervals: float
+    settle: float
+    reopen: float
 
     @classmethod
     def load(cls, overrides: Mapping[str, float] | None = None) -> Rules:

@@ -1,0 +1,84 @@
+"""Event time over sources whose clocks differ.
+
+Time goes on with the frames, so one source with a wrong clock could carry it away and make all others look
+silent. Each source therefore has an offset: what it is ahead when it first speaks, or when it alone jumps; what it
+is behind when it has been so three times in a row. A jump that a second source makes too is a gap in the stream
+and is believed. Frames of the collectors' own supervisor (kind `source`) are always believed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from twin.frames import NS
+
+AHEAD = 3 * NS  # a newcomer further ahead than this, and than two intervals of the others, has a wrong clock
+BEHIND = 3 * NS
+TIMES_BEHIND = 3
+JUMP = 30 * NS
+ACTIVE = 60 * NS
+
+
+@dataclass(slots=True)
+class _Source:
+    raw: int  # its own last time
+    corrected: int
+    offset: int = 0
+    lags: list[int] = field(default_factory=list)  # of its last frames, in a row
+    jump: int = 0  # a step that no other source has made yet
+
+
+class Clocks:
+    """Corrects the times of frames. now: the latest corrected time, 0 before the first frame."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._sources: dict[str, _Source] = {}
+
+    def offset(self, source: str) -> int:
+        """How far a source's clock is taken to be ahead, ns."""
+        found = self._sources.get(source)
+        return found.offset if found is not None else 0
+
+    def correct(self, source: str, time: int, interval: int, *, trusted: bool) -> int:
+        """The event time of a frame. interval: how often its source (or the others, for a newcomer) reports, ns."""
+        known = self._sources.get(source)
+        if known is None:
+            known = self._sources[source] = _Source(time, time)
+            if not trusted and self.now and self._others(source) and time > self.now + max(AHEAD, 2 * interval):
+                known.offset = time - self.now
+        elif not trusted:
+            self._follow(source, known, time, interval)
+        known.raw = max(known.raw, time)
+        corrected = time - known.offset
+        known.corrected = max(known.corrected, corrected)
+        self.now = max(self.now, corrected)
+        return corrected
+
+    def _follow(self, source: str, known: _Source, time: int, interval: int) -> None:
+        step = time - known.raw
+        if step > max(JUMP, 4 * interval) and self._others(source):
+            witness = next((s for s in self._sources.values() if s is not known and _alike(s.jump, step)), None)
+            if witness is None:
+                known.jump = step
+                known.offset += step - interval
+            else:  # a gap in the stream: it was no fault of the first one's clock
+                witness.offset -= witness.jump
+                witness.jump = 0
+            return
+        lag = self.now - (time - known.offset)
+        if lag > BEHIND + interval:
+            known.lags.append(lag)
+            if len(known.lags) >= TIMES_BEHIND:
+                known.offset -= min(known.lags)
+                known.lags.clear()
+        else:
+            known.lags.clear()
+
+    def _others(self, source: str) -> bool:
+        """Whether another source has spoken lately."""
+        return any(n != source and self.now - s.corrected < ACTIVE for n, s in self._sources.items())
+
+
+def _alike(jump: int, step: int) -> bool:
+    return jump > 0 and abs(jump - step) < max(JUMP, step // 10)
