@@ -33,6 +33,7 @@ class CapacityModel:
     def __init__(self, topo: Topology) -> None:
         self.topo = topo
         links, ports = topo.links, topo.ports
+        self._speed = np.nan_to_num(links.speed)  # a link of unknown speed counts for nothing
         n_switches = len(topo.switches.name)
         self._upper = [np.flatnonzero(links.tier == t) for t in (2, 1)]  # spine-core first, then leaf-spine
         self._host = np.flatnonzero((links.tier == HOST_LEAF) & topo.compute_links)
@@ -40,16 +41,16 @@ class CapacityModel:
         self._low = [ports.switch[links.a[rows]] for rows in self._upper]
         self._high = [ports.switch[links.b[rows]] for rows in self._upper]
         self._leaf = ports.switch[links.b[self._host]]
-        host_sum = np.bincount(self._leaf, links.speed[self._host], n_switches)
+        host_sum = np.bincount(self._leaf, self._speed[self._host], n_switches)
         self._needed: list[F64] = []
         down = host_sum
         for rows, low in reversed(list(zip(self._upper, self._low, strict=True))):
-            up = np.bincount(low, links.speed[rows], n_switches)
+            up = np.bincount(low, self._speed[rows], n_switches)
             self._needed.insert(0, np.minimum(up, np.where(down > 0, down, up)))
-            down = down + np.bincount(ports.switch[links.b[rows]], links.speed[rows], n_switches)
+            down = down + np.bincount(ports.switch[links.b[rows]], self._speed[rows], n_switches)
         self._host_ports = links.a[self._host]
         self._nic_design = self._per_nic(np.where(ports.compute, np.nan_to_num(topo.port_speed), 0.0))
-        self._plane_design = self._per_plane(links.speed[self._host])
+        self._plane_design = self._per_plane(self._speed[self._host])
 
     def _per_nic(self, port_bits: F64) -> F64:
         n_nics = len(self.topo.nics.node)
@@ -63,7 +64,7 @@ class CapacityModel:
 
     def at(self, link_speed: F64) -> Capacity:
         """Capacity with these speeds (float64[links], bits/s; 0 where down, NaN counts as designed)."""
-        topo, design = self.topo, self.topo.links.speed
+        topo, design = self.topo, self._speed
         now = np.minimum(np.where(np.isnan(link_speed), design, link_speed), design)
         factor = np.ones(len(topo.switches.name))
         for rows, low, high, needed in zip(self._upper, self._low, self._high, self._needed, strict=True):
@@ -81,8 +82,22 @@ class CapacityModel:
             nic = np.append(self._per_nic(port) / self._nic_design, np.nan)
         return Capacity(nic[topo.gpus.nic], plane, port)
 
+    def nodes(self, capacity: Capacity) -> F64:
+        """float64[nodes], share of the designed network bandwidth of all NICs of a node, NaN without any.
+
+        Where a rail is a plane, a lost plane leaves a GPU without a NIC of its own (`capacity.gpu` is 0) but seven
+        of eight NICs to its node: what crosses planes is forwarded inside the node by NVLink.
+        """
+        mine = self.topo.ports.nic >= 0
+        node = self.topo.nics.node[self.topo.ports.nic[mine]]
+        n = len(self.topo.nodes.name)
+        design = np.bincount(self.topo.nics.node, self._nic_design, n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left: F64 = np.bincount(node, capacity.port[mine], n) / design
+        return left
+
     def without(self, links: npt.NDArray[np.intp] | list[int], fraction: float | F64 = 0.0) -> Capacity:
         """Capacity of the designed fabric with these links at `fraction` of their speed."""
-        speed = self.topo.links.speed.copy()
+        speed = self._speed.copy()
         speed[links] *= fraction
         return self.at(speed)

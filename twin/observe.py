@@ -39,7 +39,7 @@ class Observer:
         self._fabric = np.flatnonzero(fabric)
         self._host_plane = topo.links.plane[self._host]
         self._n_links = np.bincount(topo.links.plane[self._fabric], minlength=planes)
-        self._design = np.bincount(self._host_plane, topo.links.speed[self._host], planes)
+        self._design = np.bincount(self._host_plane, np.nan_to_num(topo.links.speed[self._host]), planes)
 
     def note(self, now: int, links: LinkState, capacity: Capacity, ports: KindState, n_open: int) -> None:
         """Remembers one evaluation."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from twin.topology.joining import I64, LinkBlock, Numbers, join, plane_kind
 from twin.topology.model import (
     COMPUTE,
-    DIRECT,
     NONE,
     Domains,
     Feeds,
@@ -67,7 +67,8 @@ class Builder:
     notes: list[str] = field(default_factory=list)
     jobs: list[tuple[str, tuple[int, ...], str]] = field(default_factory=list)
     _switches: list[tuple[str, str, int, int, int, int]] = field(default_factory=list)
-    _links: list[tuple[int, int, int, int, float, int]] = field(default_factory=list)
+    _links: list[tuple[int, int, int, int, float, int]] = field(default_factory=list)  # not yet in a block
+    _blocks: list[LinkBlock] = field(default_factory=list)
     _racks: list[tuple[str, str]] = field(default_factory=list)
     _feeds: list[tuple[str, int, float]] = field(default_factory=list)
     _domains: list[_Domain] = field(default_factory=list)
@@ -149,6 +150,36 @@ class Builder:
         """Joins two NIC port rows without a switch."""
         self._links.append((a, NONE, -2 - b, NONE, speed, cable))
 
+    def links(
+        self,
+        a: Numbers,
+        b: Numbers,
+        b_number: Numbers,
+        speed: float,
+        *,
+        a_number: Numbers | None = None,
+        cable: Numbers | None = None,
+    ) -> None:
+        """Many links at once, arrays of one length: NIC port rows `a` to switch rows `b`, or, where `a_number`
+        is given, switch rows `a` to switch rows `b` of a higher tier."""
+        low = a if a_number is None else -2 - a
+        number = np.full(len(a), NONE) if a_number is None else a_number
+        shared = np.full(len(a), NONE) if cable is None else cable
+        self._flush()
+        self._blocks.append(LinkBlock(low, number, b, b_number, np.full(len(a), speed), shared))
+
+    def cables(self, count: int) -> I64:
+        """`count` numbers for cables that several links share."""
+        first = -2 - self._cables
+        self._cables += count
+        return first - np.arange(count, dtype=np.int64)
+
+    def _flush(self) -> None:
+        """Links that were added one by one become a block, so that links keep the order they came in."""
+        if self._links:
+            self._blocks.append(LinkBlock(*(np.array(column) for column in zip(*self._links, strict=True))))
+            self._links = []
+
     def domain(
         self, name: str, gpus: Iterable[int], switches: Sequence[str], links_per_gpu: int, speed: float
     ) -> None:
@@ -162,6 +193,7 @@ class Builder:
         gpus = self._build_gpus()
         ports, links = self._build_ports()
         nics = self._build_nics(gpus)
+        ports = self._mark_compute(ports, gpus)
         psu_node = np.repeat(np.arange(len(self.nodes), dtype=np.int32), [n.psus for n in self.nodes])
         return Topology(
             name=self.name,
@@ -170,7 +202,7 @@ class Builder:
             gpus=gpus,
             nics=nics,
             switches=self._build_switches(ports, links, nics),
-            ports=self._mark_compute(ports, gpus),
+            ports=ports,
             links=links,
             domains=Domains(
                 tuple(d.name for d in self._domains),
@@ -193,6 +225,7 @@ class Builder:
             jobs=tuple(self.jobs),
             labels=dict(self.labels),
             notes=tuple(self.notes),
+            plane_kind=plane_kind(ports, nics),
         )
 
     def _build_nodes(self) -> Nodes:
@@ -240,46 +273,22 @@ class Builder:
         )
 
     def _build_ports(self) -> tuple[Ports, Links]:
-        count = self._nic_ports + sum((first <= -2) + (b >= 0) for first, _, b, _, _, _ in self._links)
-        nic = np.full(count, NONE, np.int32)
-        switch, ordinal = nic.copy(), np.zeros(count, np.int32)
-        plane, link, peer = nic.copy(), nic.copy(), nic.copy()
-        nic[: self._nic_ports] = _i32(
-            n.nic0 + k for n in self.nodes for k in range(len(n.nics)) for _ in range(n.ports_per_nic)
-        )
-        ordinal[: self._nic_ports] = _i32(
-            n.first_port + p for n in self.nodes for _ in n.nics for p in range(n.ports_per_nic)
-        )
-        ends_a, ends_b, tiers = [], [], []
-        row = self._nic_ports
-        for a, a_number, b, b_number, _, _ in self._links:
-            if a <= -2:
-                switch[row], ordinal[row] = -2 - a, a_number
-                a, row = row, row + 1
-                tiers.append(min(self._switches[switch[a]][2] + 1, 2))
-            else:
-                tiers.append(0 if b >= 0 else DIRECT)
-            if b >= 0:
-                switch[row], ordinal[row] = b, b_number
-                b, row = row, row + 1
-            else:
-                b = -2 - b
-            ends_a.append(a)
-            ends_b.append(b)
-        a_rows, b_rows = _i32(ends_a), _i32(ends_b)
-        rows = np.arange(len(a_rows), dtype=np.int32)
-        link[a_rows], link[b_rows] = rows, rows
-        peer[a_rows], peer[b_rows] = b_rows, a_rows
-        planes = np.append(_i32(s[3] for s in self._switches), np.int32(NONE))
-        link_plane = planes[switch[b_rows]] if len(b_rows) else b_rows
-        plane[a_rows], plane[b_rows] = link_plane, link_plane
-        cables = np.array([c for *_, c in self._links], dtype=np.int64)
-        alone = cables == NONE
-        cables[alone] = -10_000_000 - np.flatnonzero(alone)
-        cable = np.unique(cables, return_inverse=True)[1].astype(np.int32)
-        speed = np.array([s for *_, s, _ in self._links], dtype=np.float64)
-        links = Links(a_rows, b_rows, speed, link_plane.astype(np.int32), _i32(tiers), cable)
-        return Ports(nic, switch, ordinal, plane, link, peer, np.zeros(count, bool)), links
+        self._flush()
+        planes, tiers = _i32(s[3] for s in self._switches), _i32(s[2] for s in self._switches)
+        return join(self._blocks, self._empty_ports, self._nic_ports, planes, tiers)
+
+    def _empty_ports(self, count: int) -> Ports:
+        """`count` ports without links, the first of them those of NICs."""
+        nic, ordinal = np.full(count, NONE, np.int32), np.zeros(count, np.int32)
+        n_nics = _i32(len(n.nics) for n in self.nodes)
+        per_nic = np.repeat(_i32(n.ports_per_nic for n in self.nodes), n_nics)
+        first = np.repeat(_i32(n.first_port for n in self.nodes), n_nics)
+        start = np.cumsum(per_nic) - per_nic
+        nic[: self._nic_ports] = np.repeat(np.arange(self._nics), per_nic)
+        ordinal[: self._nic_ports] = np.arange(self._nic_ports) - np.repeat(start - first, per_nic)
+        none = [np.full(count, NONE, np.int32) for _ in range(4)]
+        switch, plane, link, peer = none
+        return Ports(nic, switch, ordinal, plane, link, peer, np.zeros(count, bool))
 
     def _mark_compute(self, ports: Ports, gpus: Gpus) -> Ports:
         used = np.zeros(self._nics + 1, bool)
@@ -290,15 +299,13 @@ class Builder:
     def _build_switches(self, ports: Ports, links: Links, nics: Nics) -> Switches:
         rail = _i32(s[4] for s in self._switches)
         host = np.flatnonzero(links.tier == 0)
-        rails_seen: dict[int, set[int]] = {}
-        for s, r in zip(
-            ports.switch[links.b[host]].tolist(), nics.rail[ports.nic[links.a[host]]].tolist(), strict=True
-        ):
-            rails_seen.setdefault(s, set()).add(r)
-        for s, seen in rails_seen.items():
-            seen.discard(NONE)
-            if rail[s] == NONE and len(seen) == 1:
-                rail[s] = next(iter(seen))
+        switch, of_nic = ports.switch[links.b[host]], nics.rail[ports.nic[links.a[host]]]
+        switch, of_nic = switch[of_nic != NONE], of_nic[of_nic != NONE]
+        lowest, highest = np.full(len(rail), np.iinfo(np.int32).max, np.int32), np.full(len(rail), NONE, np.int32)
+        np.minimum.at(lowest, switch, of_nic)
+        np.maximum.at(highest, switch, of_nic)
+        told = (rail == NONE) & (lowest == highest)  # hosts of one rail only
+        rail[told] = lowest[told]
         return Switches(
             name=tuple(s[0] for s in self._switches),
             model=tuple(s[1] for s in self._switches),

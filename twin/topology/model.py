@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +23,9 @@ NONE = -1
 TIERS: tuple[str, ...] = ("leaf", "spine", "core")
 ROLES: tuple[str, ...] = ("compute", "storage", "management", "other")
 COMPUTE = 0
+# What losing a plane costs. split: every NIC has a port in each plane and keeps (P-1)/P of its bandwidth.
+# rail: NIC i of a node sits in plane i alone, so one NIC of P is gone. none: one plane, or no planes.
+PlaneKind = Literal["split", "rail", "none"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +156,7 @@ class Topology:
     jobs: tuple[tuple[str, tuple[int, ...], str], ...] = ()  # (name, node rows, collective)
     labels: dict[str, str] = field(default_factory=dict)  # address -> original name
     notes: tuple[str, ...] = ()  # what an importer had to decide
+    plane_kind: PlaneKind = "none"
 
     # --- names ---
 
@@ -184,7 +189,7 @@ class Topology:
 
     @cached_property
     def nvlink_names(self) -> tuple[str, ...]:
-        """Names of the NVLinks, the links of a GPU together, in the order of `nvlink_gpu`."""
+        """Names of the NVLinks, the links of a GPU together, in row order."""
         gpus = self.gpu_names
         return tuple(
             f"{gpus[g]}/nvlink{i}" for g, count in enumerate(self.nvlinks_per_gpu.tolist()) for i in range(count)
@@ -235,6 +240,36 @@ class Topology:
         return per_domain[self.gpus.domain].astype(np.int32)
 
     @cached_property
+    def nvlink_gpu(self) -> I32:
+        """int32[nvlinks], the GPU of each NVLink."""
+        return np.repeat(np.arange(len(self.gpus.node), dtype=np.int32), self.nvlinks_per_gpu)
+
+    @cached_property
+    def nvswitch_names(self) -> tuple[str, ...]:
+        """Every NVLink switch chip, those of a domain together, in the order of domains."""
+        return tuple(name for chips in self.domains.switches for name in chips)
+
+    @cached_property
+    def nvlink_switch(self) -> I32:
+        """int32[nvlinks], the row in `nvswitch_names` that each NVLink goes to, or -1 in a domain without chips.
+
+        The links of a GPU are spread over the chips of its domain in blocks: one to each of 18 on an NVL72, nine
+        to each of two on an HGX B200. Where they do not divide evenly the outer chips get one more, which is how
+        HGX H100 is wired: 5, 4, 4, 5 (Hot Chips 34, third-generation NVSwitch). Which of a GPU's link numbers
+        goes to which chip of a board is not published; counts a chip are what a what-if may rest on.
+        """
+        out = np.full(len(self.nvlink_gpu), NONE, np.int32)
+        chips = [len(c) for c in self.domains.switches]
+        first = np.cumsum([0, *chips])
+        start = np.cumsum(self.nvlinks_per_gpu) - self.nvlinks_per_gpu
+        for row, gpus in enumerate(self.domains.gpu_rows):
+            links = int(self.domains.links_per_gpu[row])
+            if chips[row] and links:
+                spread = first[row] + np.repeat(np.arange(chips[row]), links_by_chip(links, chips[row]))
+                out[start[gpus][:, None] + np.arange(links)] = spread
+        return out
+
+    @cached_property
     def peer_switch(self) -> I32:
         """For each port: the switch at the other end of its cable, or -1."""
         peer = self.ports.peer
@@ -281,3 +316,10 @@ class Topology:
             return np.where(switch >= 0, switch + offset, node).astype(np.int32)
 
         return device(self.links.a), device(self.links.b)
+
+
+def links_by_chip(links: int, chips: int) -> list[int]:
+    """How many of a GPU's NVLinks go to each switch chip of its domain, the odd ones to the outer chips."""
+    each, odd = divmod(links, chips)
+    outer = [k // 2 if k % 2 == 0 else chips - 1 - k // 2 for k in range(odd)]
+    return [each + (chip in outer) for chip in range(chips)]
