@@ -17,6 +17,7 @@ PROGRAMS = {
     "iperf3": "iperf3",
     "nftables": "nft",
     "ethtool": "ethtool",
+    "lldpd": "lldpd",
     "tmux": "tmux",
 }
 _PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"

@@ -15,6 +15,8 @@ Place = tuple[str | int, ...]
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SHOWN = 60
+_DEEPEST = 60
+_MOST_REPEATED = 100_000  # values reached through aliases: more is a mistake or an attack
 
 
 class Document:
@@ -24,6 +26,8 @@ class Document:
         self.path = path
         self.data: Any = None
         self._lines: dict[Place, int] = {}
+        self._seen: set[int] = set()
+        self._repeated = 0
         try:
             loader = _LOADER(text)
             try:
@@ -37,13 +41,24 @@ class Document:
             mark = problem.problem_mark or problem.context_mark
             line = mark.line + 1 if mark else 1
             raise InputError(f"{path}:{line}: not YAML: {problem.problem or problem.context}") from problem
-        except (yaml.YAMLError, ValueError) as problem:
+        except (yaml.YAMLError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as problem:
             raise InputError(f"{path}: not YAML: {str(problem).splitlines()[0]}") from problem
+        self._seen.clear()
 
     def _walk(self, node: yaml.Node, place: Place) -> None:
-        self._lines[place] = node.start_mark.line + 1
+        line = node.start_mark.line + 1
+        if len(place) > _DEEPEST:
+            raise InputError(f"{self.path}:{line}: nested more than {_DEEPEST} deep")
+        if id(node) in self._seen:  # reached through an alias
+            self._repeated += 1
+            if self._repeated > _MOST_REPEATED:
+                raise InputError(f"{self.path}:{line}: its aliases repeat more than {_MOST_REPEATED:,} values")
+        self._seen.add(id(node))
+        self._lines[place] = line
         if isinstance(node, yaml.MappingNode):
             for key, value in node.value:
+                if not isinstance(key, yaml.ScalarNode):
+                    raise InputError(f"{self.path}:{key.start_mark.line + 1}: a key must be a plain word")
                 self._walk(value, (*place, key.value))
                 self._lines[(*place, key.value)] = key.start_mark.line + 1
         elif isinstance(node, yaml.SequenceNode):

@@ -167,3 +167,26 @@ def test_a_site_names_its_fabric_collectors_and_rules(tmp_path: Path) -> None:
     site = load_site(path)
     assert (site.name, len(site.topology.gpus.node), site.rules.link_debounce) == ("prod", 1152, 2)
     assert [c.every for c in site.collectors] == [0.5, 1.0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: &a [x, x, x, x, x, x, x, x]\n"
+        + "".join(f"{b}: &{b} [{', '.join(['*' + a] * 8)}]\n" for a, b in zip("abcdefgh", "bcdefghi", strict=True)),
+        "? [a]: b\n",
+        "name: !!bool x\n",
+        "[" * 500,
+        "a: " + "{b: " * 500,
+    ],
+)  # fmt: skip
+def test_yaml_that_is_an_attack_or_nonsense_is_refused_at_once(tmp_path: Path, text: str) -> None:
+    assert problems(tmp_path, text)
+
+
+def test_a_link_without_a_speed_is_of_unknown_speed_and_comes_back_so(tmp_path: Path) -> None:
+    path = tmp_path / "mini.yaml"
+    path.write_text(MINI.replace("b: B-leaf-0/p0, speed: 400G", "b: B-leaf-0/p0"))
+    topo = load_site(path).topology
+    assert np.isnan(topo.links.speed[1])
+    assert "speed" not in to_wiring(topo)["links"][1]

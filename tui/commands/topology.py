@@ -148,7 +148,7 @@ def _preset_json(name: str) -> dict[str, Any]:
 )  # fmt: skip
 @click.option(
     "--lldp", multiple=True, metavar="[HOST=]FILE|DIR",
-    help="Output of `lldpcli -f json0 show neighbors`, once a host and switch; of a DIR all files, named after their hosts.",
+    help="Output of `lldpcli -f json0 show neighbors`, once a host and switch; or a DIR of files named after them.",
 )  # fmt: skip
 @click.option("--air", metavar="FILE", help="A vendor AIR export (JSON).")
 @click.option("--spectrum-x", metavar="FILE", help="A Spectrum-X generator's topology (JSON).")
@@ -158,7 +158,7 @@ def _preset_json(name: str) -> dict[str, Any]:
 @click.option("--containerlab", metavar="FILE", help="A containerlab topology (YAML).")
 @click.option(
     "--nvidia-smi", multiple=True, metavar="[HOST=]FILE",
-    help="Output of `nvidia-smi topo -m`: GPUs, their NICs and NVLinks of HOST (a name or pattern; else of all GPU hosts).",
+    help="Output of `nvidia-smi topo -m`: GPUs, NICs and NVLinks of HOST (a name or pattern; else of all GPU hosts).",
 )  # fmt: skip
 @click.option("--nccl", multiple=True, metavar="[HOST=]FILE", help="A NCCL topology (XML), of HOST as above.")
 @click.option("--link-speed", help="Speed of links whose speed the input does not say, e.g. 400G.")

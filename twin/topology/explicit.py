@@ -86,8 +86,10 @@ def _nodes(topo: Topology) -> list[dict[str, Any]]:
     return out
 
 
-def show_exact(bits: float) -> str | float:
-    """A speed as people write it where that loses nothing."""
+def show_exact(bits: float) -> str | float | None:
+    """A speed as people write it where that loses nothing; None where it is unknown."""
+    if bits != bits:
+        return None
     text = show_speed(bits)
     return text if bits_per_second(text) == bits else bits
 

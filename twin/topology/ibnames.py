@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 
 from twin.address import clean, natural
 from twin.ibtools.discovery import Discovery, Node
+from twin.topology.rolenames import role_said
 
 _MLX = re.compile(r"(?P<host>.+?)\s+(?P<device>mlx[45]_(?P<number>\d+)|HCA-(?P<hca>\d+)|ib\w+|rocep\w+)")
 _MANAGED_SWITCH = re.compile(r"MF\d+;(?P<name>.+):(?P<model>[^:/]+)/\w+\d*")
 _AGGREGATION = re.compile(r"aggregation node", re.IGNORECASE)
-_STORAGE = re.compile(r"stor|nfs|lustre|(?<![a-z])(oss|ost|mds)\d|ceph|weka|vast|beegfs|gpfs|ddn", re.IGNORECASE)
-_MANAGEMENT = re.compile(r"ufm|mgmt|mgt|manage|login|head|admin|subnet|(?<![a-z])sm\d", re.IGNORECASE)
 _MOST = 0.6  # a GPU host has at least this share of the usual number of adapters
 
 
@@ -111,9 +110,7 @@ def _tell_roles(names: Names, named: set[str]) -> None:
     """GPU hosts have as many adapters as most hosts do; names that say storage or management are believed."""
     usual = Counter(len(names.hosts[h].adapters) for h in named).most_common(1)
     for host in (names.hosts[h] for h in named):
-        if _MANAGEMENT.search(host.name):
-            host.role = "management"
-        elif _STORAGE.search(host.name):
-            host.role = "storage"
+        if (said := role_said(host.name)) is not None:
+            host.role = said
         elif usual and len(host.adapters) < _MOST * usual[0][0]:
             host.role = "other"

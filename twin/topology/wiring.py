@@ -62,7 +62,7 @@ class SwitchSpec(Strict):
 class LinkSpec(Strict):
     a: str
     b: str
-    speed: Speed
+    speed: Speed | None = None  # unknown: such a link is never slow
     cable: str | None = None
 
 
@@ -247,6 +247,7 @@ class _Reader:
         a, b = ends
         if a is None or b is None:
             return
+        speed = float("nan") if link.speed is None else link.speed
         cable = NONE
         if link.cable is not None:
             cable = self.cables.setdefault(link.cable, 0) or self.builder.cable()
@@ -254,11 +255,11 @@ class _Reader:
         if a[0] == "switch" and b[0] == "nic":
             a, b = b, a
         if a[0] == "nic" and b[0] == "switch":
-            self.builder.host_link(a[1], b[1], b[2], link.speed, cable)
+            self.builder.host_link(a[1], b[1], b[2], speed, cable)
         elif a[0] == "switch":
-            self.builder.switch_link(a[1], a[2], b[1], b[2], link.speed, cable)
+            self.builder.switch_link(a[1], a[2], b[1], b[2], speed, cable)
         else:
-            self.builder.direct_link(a[1], b[1], link.speed, cable)
+            self.builder.direct_link(a[1], b[1], speed, cable)
 
     def _end(self, place: Place, address: str) -> tuple[str, int, int] | None:
         match = _PORT.fullmatch(address)
