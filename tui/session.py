@@ -149,11 +149,16 @@ class FeedSession:
 
 
 class PacedSession:
-    """Frames played against the wall clock at a speed: a simulated fabric, or any finite list."""
+    """Frames played against the wall clock at a speed: a simulated fabric, or any finite list.
+
+    ahead: seconds of them that are taken at once, so that there is something to see.
+    """
 
     mode: Mode = "demo"
 
-    def __init__(self, title: str, twin: TwinLike, frames: Iterator[Frame], *, speed: float = 1.0) -> None:
+    def __init__(
+        self, title: str, twin: TwinLike, frames: Iterator[Frame], *, speed: float = 1.0, ahead: float = 0.0
+    ) -> None:
         self.title = title
         self.state = ""
         self.speed: float | None = speed
@@ -161,6 +166,7 @@ class PacedSession:
         self._frames = frames
         self._next: Frame | None = None
         self._fresh = Fresh(twin)
+        self._ahead = ahead * NS
         self._target: float | None = None  # event time, ns, that the wall clock has come to; the first frame sets it
 
     def set_speed(self, speed: float) -> None:
@@ -195,7 +201,7 @@ class PacedSession:
                 self._twin.finish()
                 return False, self._fresh.snapshot()
             if self._target is None:
-                self._target = float(frame.time)
+                self._target = float(frame.time) + self._ahead
             if frame.time > self._target:
                 break
             self._twin.ingest(frame)

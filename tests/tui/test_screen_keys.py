@@ -142,7 +142,11 @@ async def test_replay_keys_step_jump_and_go_to_a_time() -> None:
 
 async def test_keys_of_a_replay_are_dead_and_unsaid_elsewhere() -> None:
     async with running(StillSession(broken()), (200, 60)) as (app, pilot):
-        hints = {h.key for h in app.screen.query_one(KeyLine).hints}
+        for _ in range(50):  # the line of keys is filled after the first refresh
+            hints = {h.key for h in app.screen.query_one(KeyLine).hints}
+            if hints:
+                break
+            await pilot.pause(0.05)
         assert hints == {"1", "2", "6", "enter", "/", "y", "space", "?", "q"}
         await pilot.press("question_mark")
         assert "one second back" not in text_of(app) and "go back" in text_of(app)

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from tui.commands.options import plain_option, preset_sizes, wants_screen
 from twin.errors import InputError
-from twin.frames import Frame
 from twin.simulator.scenario import DEMO, Scenario
-from twin.simulator.simulation import Simulation
-from twin.twin import Twin
 
 if TYPE_CHECKING:
     from tui.plain import Lines
+    from tui.session import PacedSession
+    from twin.frames import Frame
+
+AHEAD = 2.5  # seconds of the scenario that are past when the screen opens: enough for a first verdict
 
 
 @click.command(
@@ -45,24 +47,43 @@ def command(
     In a terminal it opens the screen; otherwise it prints the story as lines and ends with the scenario.
     """
     chosen = _scenario(preset, scenario, sizes)
-    simulation = Simulation(chosen, start=time.time_ns() // 1_000_000_000 * 1_000_000_000)
-    twin = Twin(simulation.topology)
     if wants_screen(plain):
         from tui.app import FabricApp
-        from tui.session import PacedSession
+        from tui.session import Late
 
-        session = PacedSession(simulation.topology.name, twin, simulation.frames(), speed=speed or 1.0)
-        FabricApp(session, ascii=ascii_only or None).run()
+        title = chosen.preset
+        FabricApp(Late(title, "demo", partial(_session, chosen, speed or 1.0)), ascii=ascii_only or None).run()
         return
-    from tui.plain import Lines
+    _tell(chosen, speed or 0.0)
 
+
+def _session(scenario: Scenario, speed: float) -> PacedSession:
+    """The scenario for the screen, its first seconds already past."""
+    from tui.session import PacedSession
+    from twin.simulator.simulation import Simulation
+    from twin.twin import Twin
+
+    now = time.time_ns() // 1000 * 1000
+    simulation = Simulation(scenario, start=now - round(AHEAD * 1e9))
+    twin = Twin(simulation.topology)
+    return PacedSession(simulation.topology.name, twin, simulation.frames(), speed=speed, ahead=AHEAD)
+
+
+def _tell(scenario: Scenario, speed: float) -> None:
+    """The scenario as lines."""
+    from tui.plain import Lines
+    from twin.simulator.simulation import Simulation
+    from twin.twin import Twin
+
+    simulation = Simulation(scenario, start=time.time_ns() // 10**9 * 10**9)
+    twin = Twin(simulation.topology)
     lines = Lines(twin)
-    for frame in _paced(simulation.frames(), speed or 0.0):
+    for frame in _paced(simulation.frames(), speed):
         twin.ingest(frame)
         _print(lines)
     twin.finish()
     _print(lines)
-    click.echo(f"end of the scenario: {chosen.about}; {len(twin.incidents)} incidents")
+    click.echo(f"end of the scenario: {scenario.about}; {len(twin.incidents)} incidents")
 
 
 def _print(lines: Lines) -> None:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from twin.snapshot import F64, Snapshot
 
 SEVERITIES = ("critical", "warning", "info")
+_FULL = 0.995  # share of bandwidth that reads as 100 %
 
 
 def open_incidents(incidents: Sequence[Incident]) -> list[Incident]:
@@ -40,7 +41,14 @@ def status(snapshot: Snapshot | None) -> str:
     for severity in ("critical", "warning"):
         if severity in severities:
             return severity
-    return "ok" if any_known(snapshot) else "unknown"
+    if not any_known(snapshot):
+        return "unknown"
+    return "warning" if unconfirmed(snapshot) else "ok"
+
+
+def unconfirmed(snapshot: Snapshot) -> bool:
+    """Whether bandwidth is missing that no incident tells of: seen a moment ago, not yet raised."""
+    return bool((snapshot.gpu_bandwidth < _FULL).any())  # unknown (NaN) is not below
 
 
 def any_known(snapshot: Snapshot) -> bool:
@@ -82,7 +90,7 @@ def gpu_cost(bandwidth: F64) -> str:
     known = bandwidth[np.isfinite(bandwidth)]
     missing = total - len(known)
     unknown = f" · {count(missing)} unknown" if missing else ""
-    below = known[known < 0.995]
+    below = known[known < _FULL]
     if not len(known):
         return f"{plural(total, 'GPU')}: bandwidth unknown"
     if not len(below):
@@ -114,6 +122,9 @@ def _quiet(snapshot: Snapshot, cost: Line, width: int, height: int) -> list[Line
     if not any_known(snapshot):
         first: Line = [(" ? nothing known  ", "unknown bold"), ("no source has reported yet", "text")]
         return [first][:height]
+    if unconfirmed(snapshot):
+        first = [(f" {GLYPH['warning']} links have just gone down ", "warn bold"), ("not confirmed yet", "text")]
+        return [cut(first, width), cut(cost, width)][:height]
     first = [(f" {GLYPH['ok']} no open incidents ", "ok bold")]
     known = [p.known_fraction for p in snapshot.planes if p.known_fraction == p.known_fraction]
     if known and min(known) < 0.995:
