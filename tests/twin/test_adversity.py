@@ -249,6 +249,13 @@ def test_a_fabric_of_one_plane_is_not_told_that_other_planes_carry_on() -> None:
     assert "other planes" not in incident.advice and "no other plane" in incident.advice
 
 
+def test_a_plane_that_is_a_rail_costs_each_node_one_nic_of_eight() -> None:
+    fault = Fault("fail", "plane:C", 20)
+    (incident,) = simulate(fault, name="deepseek-mpft", duration=30, parameters={"nodes": 64})
+    assert (incident.kind, incident.cause, incident.affected.gpus) == ("plane_down", "plane:C", 512)
+    assert incident.effect["bandwidth_fraction"] == 7 / 8 and "NVLink" in incident.advice
+
+
 # --- slow and quiet sources ------------------------------------------------------------------------
 
 

@@ -29,6 +29,8 @@ class LinkTeller:
     def down(self, cause: Cause, state: LinkState) -> Story:
         capacity = self.model.without(cause.links.tolist())
         who, effect = self._cost(cause.links, capacity)
+        if self.topo.plane_kind == "rail" and cause.what in ("plane", "part", "switch"):
+            who, effect = self._rail_cost(capacity, effect)
         least = effect["bandwidth_fraction"]
         cut_off = least <= 0.5 or (cause.what == "plane" and who.gpus > 0)
         if cut_off and (who.gpus > 1 or least == 0):
@@ -85,7 +87,9 @@ class LinkTeller:
                 "Look for what its switches share (power feed, controller, last change); "
                 f"{len(cause.links)} links are down."
             )
-        if len(topo.planes) > 1 and effect["bandwidth_fraction"] > 0:
+        if topo.plane_kind == "rail":
+            look += " Each node lost one NIC; its traffic can go over NVLink to the other NICs, if the job allows it."
+        elif len(topo.planes) > 1 and effect["bandwidth_fraction"] > 0:
             look += " Jobs run on over the other planes at reduced bandwidth; do not drain nodes for it."
         else:
             look += " There is no other plane to carry the traffic: jobs across nodes stand still."
@@ -177,6 +181,14 @@ class LinkTeller:
         if len(planes) == 1 and planes[0] >= 0 and not np.isnan(capacity.plane[planes[0]]):
             effect["plane_capacity_fraction"] = float(capacity.plane[planes[0]])
         return affected(self.topo, hit), effect
+
+    def _rail_cost(self, capacity: Capacity, effect: dict[str, float]) -> tuple[Affected, dict[str, float]]:
+        """Where NIC i sits in plane i alone a lost plane is one NIC of every node; NVLink forwards to the others."""
+        share = self.model.nodes(capacity)
+        hit = share < 1 - 1e-9
+        gpus = np.flatnonzero(hit[self.topo.gpus.node])
+        least = float(share[hit].min(initial=1.0))
+        return affected(self.topo, gpus), {**effect, "bandwidth_fraction": least, "own_nic_fraction": 0.0}
 
     def _ends(self, link: int) -> tuple[str, str]:
         names = self.topo.port_names
