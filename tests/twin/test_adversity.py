@@ -251,8 +251,8 @@ def test_a_fabric_of_one_plane_is_not_told_that_other_planes_carry_on() -> None:
 
 def test_a_plane_that_is_a_rail_costs_each_node_one_nic_of_eight() -> None:
     fault = Fault("fail", "plane:C", 20)
-    (incident,) = simulate(fault, name="deepseek-mpft", duration=30, parameters={"nodes": 64})
-    assert (incident.kind, incident.cause, incident.affected.gpus) == ("plane_down", "plane:C", 512)
+    (incident,) = simulate(fault, name="deepseek-mpft", duration=30, parameters={"nodes": 128})
+    assert (incident.kind, incident.cause, incident.affected.gpus) == ("plane_down", "plane:C", 1024)
     assert incident.effect["bandwidth_fraction"] == 7 / 8 and "NVLink" in incident.advice
 
 
