@@ -30,8 +30,10 @@ types:
 imports:
 	$(BIN)/lint-imports
 
+# Tests of real services run one after the other, all others side by side.
 unit:
-	$(BIN)/pytest -q
+	$(BIN)/pytest -q -n auto -m "not service"
+	$(BIN)/pytest -q -m service
 
 bench: install
 	$(BIN)/python -m tests.benchmarks
