@@ -33,7 +33,8 @@ class Sources:
     failed_since: dict[str, int] = field(default_factory=dict)
     _times: list[int] = field(default_factory=list)
     _gaps: list[list[int]] = field(default_factory=list)
-    _interval: npt.NDArray[np.int64] | None = None
+    _known: list[int] = field(default_factory=list)  # interval of each, 0 while not known
+    _usual: int = _GUESS  # interval of most sources, as of the last evaluation
 
     def heard(self, name: str, time: int, now: int, entities: int) -> int:
         """Notes a frame of event time `time` that came in at `now`, and returns the number of its source."""
@@ -47,11 +48,11 @@ class Sources:
             self.frames.append(0)
             self.entities.append(0)
             self._gaps.append([])
-            self._interval = None
+            self._known.append(self.declared.get(name, 0))
         elif time - self._times[i] > _ONE_REPORT:
             if name not in self.declared:
-                self._gaps[i] = [*self._gaps[i][1 - _GAPS :], time - self._times[i]]
-                self._interval = None
+                gaps = self._gaps[i] = [*self._gaps[i][1 - _GAPS :], time - self._times[i]]
+                self._known[i] = sorted(gaps)[len(gaps) // 2] if len(gaps) >= _ENOUGH else 0
             self._times[i] = time
         self.last[i] = max(self.last[i], now)
         self.frames[i] += 1
@@ -63,17 +64,15 @@ class Sources:
         interval = ns(seconds)
         if self.declared.get(name) != interval:
             self.declared[name] = interval
-            self._interval = None
+            if name in self.index:
+                self._known[self.index[name]] = interval
 
     def interval(self) -> npt.NDArray[np.int64]:
         """int64[sources]: how often each reports, ns; 0 where that is not known yet. Never empty."""
-        if self._interval is None:
-            known = [
-                self.declared.get(name) or (sorted(gaps)[len(gaps) // 2] if len(gaps) >= _ENOUGH else 0)
-                for name, gaps in zip(self.names, self._gaps, strict=True)
-            ]
-            self._interval = np.array(known or [0], dtype=np.int64)
-        return self._interval
+        known = np.array(self._known or [0], dtype=np.int64)
+        heard = known[known > 0]
+        self._usual = int(np.median(heard)) if len(heard) else _GUESS
+        return known
 
     def expected(self) -> npt.NDArray[np.int64]:
         """int64[sources]: the interval, with a guess where it is not known yet, ns."""
@@ -82,12 +81,8 @@ class Sources:
 
     def typical(self, name: str) -> int:
         """How often a source reports, ns; for one not known yet, how often most of the others do."""
-        known = self.interval()
         i = self.index.get(name)
-        if i is not None and known[i]:
-            return int(known[i])
-        heard = known[known > 0]
-        return int(np.median(heard)) if len(heard) else _GUESS
+        return (self._known[i] if i is not None else 0) or self._usual
 
     def patience(self) -> npt.NDArray[np.int64]:
         """int64[sources]: how long each may be silent before what it said is unknown, ns."""

@@ -24,7 +24,7 @@ Bool = npt.NDArray[np.bool_]
 I64 = npt.NDArray[np.int64]
 
 SEVERAL = 4  # links of one device that went at once and are told as one, though others of it are up
-MANY_PARTS = 8  # causes of one plane that went at once and are told as one, however little they take
+MANY_PARTS = 8  # causes of one plane (and a hundredth of its links) that went at once are told as one
 KNOWN_SHARE = 0.3  # of a plane's links must be known before the plane is judged
 
 
@@ -263,7 +263,7 @@ class CauseFinder:
         return out
 
     def _is_one(self, plane: int, burst: list[Cause]) -> bool:
-        if len(burst) >= MANY_PARTS:
+        if len(burst) >= max(MANY_PARTS, int(self._n_plane[plane]) // 100):
             return True
         switches = [int(self.topo.switches.tier[c.row]) for c in burst if c.what == "switch" and c.whole]
         if max(switches.count(t) for t in range(3)) < 2 and len(burst) - len(switches) < 3:
