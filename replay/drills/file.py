@@ -41,6 +41,7 @@ class FaultSpec(Strict):
     degrade: str | None = None
     flap: str | None = None
     silence: str | None = None
+    swap: Annotated[list[str], Field(min_length=2, max_length=2)] | None = None
     speed_fraction: Annotated[float, Field(gt=0, lt=1)] | None = None
     capacity_fraction: Annotated[float, Field(ge=0, lt=1)] | None = None
     period: Time = 5.0
@@ -59,9 +60,11 @@ class FaultSpec(Strict):
 
     def fault(self) -> Fault:
         action = next(a for a in ACTIONS if getattr(self, a) is not None)
+        named = getattr(self, action)
+        target, other = named if isinstance(named, list) else (named, "")
         return Fault(
-            action, getattr(self, action), self.at, self.until,
-            self.speed_fraction, self.capacity_fraction, self.period, self.down,
+            action, target, self.at, self.until,
+            self.speed_fraction, self.capacity_fraction, self.period, self.down, other,
         )  # fmt: skip
 
 

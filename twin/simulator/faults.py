@@ -31,6 +31,10 @@ class FaultState:
             none = np.zeros(0, np.intp)
             return Target("all", none, np.arange(len(self.topo.switches.name)), np.arange(len(self.topo.nodes.name)))
         target = resolve(self.topo, fault.target)
+        if fault.action == "swap" and (len(target.links) != 1 or len(resolve(self.topo, fault.other).links) != 1):
+            raise InputError(
+                f"swap: {fault.target!r} and {fault.other!r}: expected two cables, by port or by both ends"
+            )
         if fault.action == "silence" and not len(target.switches) and not len(target.nodes):
             raise InputError(f"silence: {fault.target!r} is no source; expected a node, a switch, a plane or all")
         return target
@@ -53,6 +57,16 @@ class FaultState:
         fell = np.flatnonzero(before & (fraction <= 0))
         links = self.topo.links
         return self._ports_of(rebooted), np.concatenate([links.a[fell], links.b[fell]]).astype(np.intp)
+
+    def cables(self, t: float) -> list[tuple[int, int]]:
+        """Port rows of every cable as a discovery at t seconds would find it."""
+        links = self.topo.links
+        ends = links.b.tolist()
+        for fault, target in self._faults:
+            if fault.action == "swap" and fault.at <= t and (fault.until is None or t < fault.until):
+                one, two = int(target.links[0]), int(resolve(self.topo, fault.other).links[0])
+                ends[one], ends[two] = ends[two], ends[one]
+        return list(zip(links.a.tolist(), ends, strict=True))
 
     def _apply(self, fault: Fault, target: Target, age: float, fraction: F64) -> None:
         rows = target.links

@@ -8,8 +8,8 @@ from typing import Literal
 
 Workload = Literal["allreduce", "alltoall", "idle"]
 WORKLOADS: tuple[Workload, ...] = ("allreduce", "alltoall", "idle")
-Action = Literal["fail", "degrade", "flap", "silence"]
-ACTIONS: tuple[Action, ...] = ("fail", "degrade", "flap", "silence")
+Action = Literal["fail", "degrade", "flap", "silence", "swap"]
+ACTIONS: tuple[Action, ...] = ("fail", "degrade", "flap", "silence", "swap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,7 @@ class Fault:
 
     degrade: speed_fraction makes links slow, capacity_fraction takes part of a plane's or switch's links
     away. flap: down for `down` seconds of every `period`. silence: its telemetry stops, nothing else.
+    swap: the cables of `target` and `other` change places at their upper ends.
     """
 
     action: Action
@@ -37,6 +38,7 @@ class Fault:
     capacity_fraction: float | None = None
     period: float = 5.0
     down: float = 1.0
+    other: str = ""
 
 
 @dataclass(frozen=True)

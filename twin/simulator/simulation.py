@@ -14,6 +14,7 @@ from importlib.resources import files
 import numpy as np
 import numpy.typing as npt
 
+from twin.address import link_name
 from twin.catalog import hardware
 from twin.frames import NS, Frame
 from twin.simulator.faults import FaultState
@@ -25,6 +26,7 @@ from twin.topology.presets import preset
 F64 = npt.NDArray[np.float64]
 
 EPOCH = 1_767_225_600 * NS  # 2026-01-01 00:00 UTC, where simulated time starts unless told otherwise
+DISCOVERY_S = 10.0  # between two discoveries of the cabling
 _IDLE_WATTS, _IDLE_CELSIUS, _BUSY_CELSIUS = 0.2, 34.0, 68.0
 
 
@@ -47,6 +49,7 @@ class Simulation:
         self.noise = {k: v * noise for k, v in noise_levels().items()}
         self._rng = np.random.default_rng(scenario.seed)
         self._faults = FaultState(self.topology, scenario.faults)
+        self._discovers = any(f.action == "swap" for f in scenario.faults)
         self._traffic = Traffic(self.topology, self.noise)
         n_ports = len(self.topology.ports.nic)
         self._tx, self._rx = self._rng.integers(10**9, 10**14, (2, n_ports)).astype(np.float64)
@@ -100,6 +103,8 @@ class Simulation:
             if not lost[i] and self._sources[i][0] not in self._faults.silent:
                 time = self.start + round((t + offset[i]) * 1e6) * 1000
                 out.extend(self._report(i, time, float(offset[i]), up, speed, flow.tx, flow.rx, gpu))
+        if self._discovers and (t // DISCOVERY_S) != ((t - interval) // DISCOVERY_S):
+            out.append(self._discovery(t))
         self._tx += flow.tx * interval
         self._rx += flow.rx * interval
         return out
@@ -119,6 +124,13 @@ class Simulation:
             yield Frame(time, source, "port", names, columns)
         if gpus.stop > gpus.start:
             yield Frame(time, source, "gpu", self._gpu_names[i], {k: v[gpus] for k, v in gpu.items()})
+
+    def _discovery(self, t: float) -> Frame:
+        """What a discovery of the whole fabric finds: every cable, by its two ends."""
+        ports = self.topology.port_names
+        names = tuple(link_name(ports[a], ports[b]) for a, b in self._faults.cables(t))
+        time = self.start + round((t + 0.99 * self.scenario.interval) * 1e6) * 1000
+        return Frame(time, "discovery", "link", names, {"found": np.ones(len(names))})
 
     def _gpus(self, pace: F64) -> dict[str, F64]:
         """GPU readings. pace: float64[gpus], 0 idle to 1 full speed."""
