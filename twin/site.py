@@ -13,7 +13,7 @@ from twin.detectors.rules import Rules
 from twin.errors import InputError
 from twin.topology.model import Topology
 from twin.topology.presets import PRESETS, check_parameters, preset, unknown_preset
-from twin.topology.wiring import Strict, Wiring, read_wiring
+from twin.topology.wiring import Accept, Strict, Wiring, read_wiring
 from twin.units import seconds
 from twin.yamlfile import Document, load
 
@@ -47,9 +47,22 @@ class InfinibandSpec(Strict):
     env: dict[str, str] = {}
 
 
+class NvmlSpec(Strict):
+    """GPUs and NVLinks of a host through NVML. gpus: UUID or PCI address -> address, where order does not tell."""
+
+    name: str | None = None
+    every: Duration = 1.0
+    deadline: Duration = 5.0
+    gpus: dict[str, str] = {}
+
+
+Spec = HostSpec | InfinibandSpec | NvmlSpec
+
+
 class CollectorSpec(Strict):
     host: HostSpec | None = None
     infiniband: InfinibandSpec | None = None
+    nvml: NvmlSpec | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -62,8 +75,8 @@ class CollectorSpec(Strict):
         return {kind: data[kind] or {}}
 
     @property
-    def spec(self) -> HostSpec | InfinibandSpec:
-        chosen = self.host or self.infiniband
+    def spec(self) -> Spec:
+        chosen = self.host or self.infiniband or self.nvml
         assert chosen is not None
         return chosen
 
@@ -81,6 +94,7 @@ class SiteFile(Strict):
     collectors: list[CollectorSpec] = []
     alerts: dict[str, str] = {}
     rules: dict[str, float] = {}
+    accept: list[Accept] = []
 
 
 @dataclass(frozen=True)
@@ -89,9 +103,10 @@ class Site:
 
     name: str
     topology: Topology
-    collectors: tuple[HostSpec | InfinibandSpec, ...] = ()
+    collectors: tuple[Spec, ...] = ()
     rules: Rules = field(default_factory=Rules.load)
     source: dict[str, Any] = field(default_factory=dict)  # the file as written, for the recording
+    accept: tuple[str, ...] = ()  # findings of `topology validate` that are meant so
 
 
 def load_site(argument: str | Path, parameters: Mapping[str, int] | None = None) -> Site:
@@ -110,7 +125,7 @@ def load_site(argument: str | Path, parameters: Mapping[str, int] | None = None)
     document = load(argument)
     if isinstance(document.data, dict) and "nodes" in document.data and "topology" not in document.data:
         topo = read_wiring(document)
-        return Site(topo.name, topo, source={"topology": {"file": name}})
+        return Site(topo.name, topo, source={"topology": {"file": name}}, accept=_accepted(document))
     return _read(document)
 
 
@@ -118,10 +133,11 @@ def _read(document: Document) -> Site:
     spec, wrong = document.validate(SiteFile)
     problems = [text for _, text in wrong]
     topo: Topology | None = None
+    accepted: list[str] = []
     wiring = document.data.get("topology") if isinstance(document.data, dict) else None
     if isinstance(wiring, dict):
         try:
-            topo = _topology(document, wiring)
+            topo = _topology(document, wiring, accepted)
         except InputError as problem:
             problems.extend(problem.problems)
     if spec is None:
@@ -140,10 +156,17 @@ def _read(document: Document) -> Site:
     if problems or topo is None:
         raise InputError(problems)
     collectors = tuple(c.spec for c in spec.collectors)
-    return Site(spec.name or topo.name, topo, collectors, rules, document.data)
+    accept = (*spec.accept, *accepted)
+    return Site(spec.name or topo.name, topo, collectors, rules, document.data, accept)
 
 
-def _topology(document: Document, spec: dict[str, Any]) -> Topology:
+def _accepted(wiring: Document) -> tuple[str, ...]:
+    """The `accept` of a wiring that has been read without a mistake."""
+    return tuple(wiring.data.get("accept", ()))
+
+
+def _topology(document: Document, spec: dict[str, Any], accepted: list[str]) -> Topology:
+    """The wiring that a site file names; what that wiring accepts goes to `accepted`."""
     here = Path(document.path).parent
     ways = [k for k in ("preset", "file", "discover") if k in spec]
     if len(ways) != 1 and "nodes" not in spec:
@@ -151,19 +174,25 @@ def _topology(document: Document, spec: dict[str, Any]) -> Topology:
             document.problem(("topology",), f"expected one of preset, file or discover, found {', '.join(spec)}")
         )
     if "nodes" in spec:
-        return read_wiring(_Nested(document, ("topology",)))
+        return _wiring(_Nested(document, ("topology",)), accepted)
     rest = {k: v for k, v in spec.items() if k != ways[0]}
     if ways == ["preset"]:
         return _preset(document, spec["preset"], rest)
     if rest:
         raise InputError([document.problem(("topology", k), "unknown key") for k in rest])
     if ways == ["file"]:
-        return read_wiring(load(here / str(spec["file"])))
+        return _wiring(load(here / str(spec["file"])), accepted)
     from twin.topology.discovery import discover_files
 
     found = _Nested(document, ("topology", "discover")).check(DiscoverSpec).ibnetdiscover
     files = {"A": found} if isinstance(found, str) else found
     return discover_files({plane: here / path for plane, path in files.items()})
+
+
+def _wiring(document: Document, accepted: list[str]) -> Topology:
+    topo = read_wiring(document)
+    accepted.extend(_accepted(document))
+    return topo
 
 
 def _preset(document: Document, name: Any, rest: dict[str, Any]) -> Topology:
@@ -194,4 +223,4 @@ class _Nested(Document):
         return self.whole.line((*self.place, *place))
 
 
-__all__ = ["HostSpec", "InfinibandSpec", "Site", "Wiring", "load_site"]
+__all__ = ["HostSpec", "InfinibandSpec", "NvmlSpec", "Site", "Wiring", "load_site"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,6 +11,11 @@ from tui.commands.options import json_option, preset_sizes, print_json
 from twin.errors import InputError
 from twin.topology.model import Topology
 from twin.topology.presets import PRESETS
+
+if TYPE_CHECKING:
+    from twin.site import Site
+
+FORMATS = ("yaml", "json", "ibnetdiscover", "dot", "mermaid", "slurm")
 
 
 @click.group()
@@ -37,50 +42,113 @@ def show(site: str, sizes: dict[str, int], as_json: bool) -> None:
 @click.argument("site")
 @preset_sizes
 @json_option
-def validate(site: str, sizes: dict[str, int], as_json: bool) -> None:
-    """Whether SITE can be used: every mistake with its line, exit code 3 when there is one."""
+def validate(site: str, sizes: dict[str, int], as_json: bool) -> int:
+    """What an engineer would question in SITE: planes that touch, crossing rails, unequal uplinks, missing cables.
+
+    Exit code 0 without a finding, 1 with some, 3 when SITE cannot be used (every mistake with its line). What is
+    meant so is said in the file, at its top level: `accept: [RULE, "RULE:ADDRESS"]`.
+    """
+    from twin.topology.checks import check
     from twin.topology.summary import summary
 
-    found = summary(_load(site, sizes))
+    loaded = _site(site, sizes)
+    report, found = check(loaded.topology, loaded.accept), summary(loaded.topology)
     if as_json:
-        print_json({"valid": True, **found})
+        print_json({"valid": True, **report.to_json(), **found})
     else:
-        click.echo(f"{site}: valid; {found['gpus']} GPUs, {found['leaves']} leaves, {found['spines']} spines")
+        if text := report.text():
+            click.echo(text)
+        say = (
+            f"{len(report.findings)} finding{'s' if len(report.findings) > 1 else ''}" if report.findings else "valid"
+        )
+        click.echo(f"{site}: {say}; {found['gpus']} GPUs, {found['leaves']} leaves, {found['spines']} spines")
+    return 1 if report.findings else 0
+
+
+@command.command()
+@click.argument("design")
+@click.argument("found")
+@preset_sizes
+@json_option
+def drift(design: str, found: str, sizes: dict[str, int], as_json: bool) -> int:
+    """What differs between DESIGN and FOUND, one line a mistake; exit code 0 when nothing does, 1 when something.
+
+    Both are presets, site files or wiring files; FOUND may be a dump of ibnetdiscover as well.
+
+    \b
+    Example:
+      ibnetdiscover > now.out && fabrictwin topology drift site.yaml now.out
+    """
+    from twin.topology import found as field
+
+    result = field.drift(_load(design, sizes), field.read(found))
+    if as_json:
+        print_json(result.to_json())
+    else:
+        for mistake in result.mistakes:
+            click.echo(f"{mistake.kind:<9}  {mistake.text}")
+        for note in result.notes:
+            click.echo(f"note       {note}")
+        click.echo(result.verdict)
+    return 1 if result.mistakes else 0
 
 
 @command.command()
 @click.argument("site")
 @preset_sizes
-@click.option(
-    "--format", "form", type=click.Choice(["yaml", "json", "ibnetdiscover"]), default="yaml", show_default=True
-)
-@click.option("--plane", help="Which plane, where a format holds one (ibnetdiscover).")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="yaml", show_default=True)
+@click.option("--plane", help="Which plane: ibnetdiscover holds one, slurm may.")
 @click.option("--link-speed", help="Give every link this speed instead, e.g. 200G: ibsim knows speeds up to HDR.")
+@click.option("--short", is_flag=True, help="YAML with ranges for regular shapes: for people, who edit it.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write.")
 def export(
-    site: str, sizes: dict[str, int], form: str, plane: str | None, link_speed: str | None, output: Path | None
+    site: str,
+    sizes: dict[str, int],
+    form: str,
+    plane: str | None,
+    link_speed: str | None,
+    short: bool,
+    output: Path | None,
 ) -> None:
-    """The wiring in its explicit form, or as a dump that `ibsim` can load.
+    """The wiring in its explicit form, as a dump that `ibsim` can load, as a drawing or as Slurm's topology.conf.
+
+    Drawings (dot, mermaid) show many hosts and parallel links as one, so that they stay readable.
 
     \b
     Examples:
-      fabrictwin topology export b300-superpod-xdr -o wiring.yaml
+      fabrictwin topology export b300-superpod-xdr --short -o wiring.yaml
       fabrictwin topology export b300-superpod-xdr --format ibnetdiscover --link-speed 200G > net
+      fabrictwin topology export site.yaml --format dot | dot -Tsvg > fabric.svg
     """
-    topo = _load(site, sizes)
+    loaded = _site(site, sizes)
+    topo = loaded.topology
     if link_speed is not None:
         topo = _at_speed(topo, link_speed)
-    _write(_exported(topo, form, plane), output)
+    if short and form != "yaml":
+        raise InputError(f"--short: only YAML has short forms, not {form}")
+    _write(_exported(topo, "short" if short else form, plane, loaded.accept), output)
 
 
-def _exported(topo: Topology, form: str, plane: str | None) -> str:
+def _exported(topo: Topology, form: str, plane: str | None, accept: tuple[str, ...]) -> str:
+    if form in ("dot", "mermaid"):
+        from twin.topology import graphs
+
+        return graphs.to_dot(topo) if form == "dot" else graphs.to_mermaid(topo)
+    if form == "slurm":
+        from twin.topology.slurmtree import to_slurm
+
+        return to_slurm(topo, plane)
     if form == "ibnetdiscover":
         from twin.topology.ibexport import to_ibnetdiscover
 
         return to_ibnetdiscover(topo, plane)
+    if form == "short":
+        from twin.topology.short.text import short_yaml
+
+        return short_yaml(topo) + (f"\n{_yaml({'accept': list(accept)})}" if accept else "")
     from twin.topology.explicit import to_wiring
 
-    wiring = to_wiring(topo)
+    wiring = {**to_wiring(topo), **({"accept": list(accept)} if accept else {})}
     if form == "json":
         import msgspec
 
@@ -165,11 +233,12 @@ def _preset_json(name: str) -> dict[str, Any]:
 @click.option("--gpus-per-node", type=click.IntRange(0, 1024), help="GPUs of a GPU host, where no --nvidia-smi says.")
 @click.option("--gpu-model", help="Model of the GPUs, e.g. b300.")
 @click.option("--name", help="Name of the fabric.")
+@click.option("--long", is_flag=True, help="Every link on a line of its own, without ranges.")
 @click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Wiring file to write.")
 @json_option
 def discover(
-    output: Path | None, as_json: bool, link_speed: str | None, gpus_per_node: int | None, gpu_model: str | None,
-    name: str | None, **sources: tuple[str, ...] | str | None,
+    output: Path | None, as_json: bool, long: bool, link_speed: str | None, gpus_per_node: int | None,
+    gpu_model: str | None, name: str | None, **sources: tuple[str, ...] | str | None,
 ) -> None:  # fmt: skip
     """The wiring from what other tools say, as a file that --site and topology commands read.
 
@@ -182,7 +251,7 @@ def discover(
       fabrictwin topology discover --lldp collected/ --nvidia-smi 'gpu-*=topo.txt' -o wiring.yaml
       fabrictwin topology discover --slurm /etc/slurm/topology.conf --gpus-per-node 8 -o wiring.yaml
     """
-    from twin.topology.importers import combine, file
+    from twin.topology.importers import combine
     from twin.topology.importers.sketch import Sizes
     from twin.topology.summary import summary, text
 
@@ -193,13 +262,23 @@ def discover(
     sizes = Sizes(None if link_speed is None else _speed("--link-speed", link_speed), gpus_per_node, gpu_model)
     topo = combine.discover(combine.Request(given, sizes, name))
     if output is not None:
-        _write(file.text(topo), output)
+        _write(_discovered(topo, long), output)
     if as_json:
         print_json({**summary(topo), "notes": list(topo.notes)})
     elif output is None:
-        click.echo(file.text(topo), nl=False)
+        click.echo(_discovered(topo, long), nl=False)
     else:
         click.echo(text(topo))
+
+
+def _discovered(topo: Topology, long: bool) -> str:
+    if long:
+        from twin.topology.importers import file
+
+        return file.text(topo)
+    from twin.topology.short.text import short_yaml
+
+    return short_yaml(topo, topo.notes, title="Discovered wiring.")
 
 
 def _speed(option: str, value: str) -> float:
@@ -212,10 +291,10 @@ def _speed(option: str, value: str) -> float:
 
 
 def _load(site: str, sizes: dict[str, int]) -> Topology:
-    if site in PRESETS:
-        from twin.topology.presets import preset
+    return _site(site, sizes).topology
 
-        return preset(site, **sizes)
+
+def _site(site: str, sizes: dict[str, int]) -> Site:
     from twin.site import load_site
 
-    return load_site(site, sizes).topology
+    return load_site(site, sizes)

@@ -13,10 +13,25 @@ from twin.units import bits_per_second, show_speed
 
 def to_wiring(topo: Topology) -> dict[str, Any]:
     """The explicit form of a Topology, ready for YAML or JSON; reading it gives the same tables."""
-    ports = topo.port_names
-    shared = set(np.flatnonzero(np.bincount(topo.links.cable) > 1).tolist()) if len(topo.links.cable) else set()
-    out: dict[str, Any] = {"name": topo.name, "planes": list(topo.planes), "nodes": _nodes(topo)}
-    out["switches"] = [
+    out: dict[str, Any] = {"name": topo.name, "planes": list(topo.planes)}
+    if has_brackets(topo):
+        out["ranges"] = False
+    out |= {"nodes": nodes(topo), "switches": switches(topo), "links": _links(topo)}
+    out |= {"domains": domains(topo), "racks": racks(topo)}
+    if topo.jobs:
+        out["jobs"] = jobs(topo)
+    return out
+
+
+def has_brackets(topo: Topology) -> bool:
+    """Whether a name holds brackets, which would be read as ranges."""
+    chips = (chip for names in topo.domains.switches for chip in names)
+    named = (topo.nodes.name, topo.switches.name, topo.racks.name, topo.domains.name, topo.feeds.name, chips)
+    return any("[" in name or "]" in name for names in named for name in names)
+
+
+def switches(topo: Topology) -> list[dict[str, Any]]:
+    return [
         _drop(
             name=name, tier=TIERS[t], plane=topo.planes[p] if p >= 0 else None,
             model=model if model != "unknown" else None, ports=radix or None,
@@ -27,14 +42,25 @@ def to_wiring(topo: Topology) -> dict[str, Any]:
             topo.switches.radix.tolist(), topo.switches.rail.tolist(), strict=True,
         )
     ]  # fmt: skip
-    out["links"] = [
+
+
+def shared_cables(topo: Topology) -> set[int]:
+    return set(np.flatnonzero(np.bincount(topo.links.cable) > 1).tolist()) if len(topo.links.cable) else set()
+
+
+def _links(topo: Topology) -> list[dict[str, Any]]:
+    ports, shared = topo.port_names, shared_cables(topo)
+    return [
         _drop(a=ports[a], b=ports[b], speed=show_exact(s), cable=f"c{c}" if c in shared else None)
         for a, b, s, c in zip(
             topo.links.a.tolist(), topo.links.b.tolist(), topo.links.speed.tolist(),
             topo.links.cable.tolist(), strict=True,
         )
     ]  # fmt: skip
-    out["domains"] = [
+
+
+def domains(topo: Topology) -> list[dict[str, Any]]:
+    return [
         {
             "name": name,
             "gpus": [topo.gpu_names[g] for g in rows.tolist()],
@@ -46,22 +72,26 @@ def to_wiring(topo: Topology) -> dict[str, Any]:
             zip(topo.domains.name, topo.domains.gpu_rows, topo.domains.switches, strict=True)
         )
     ]
+
+
+def racks(topo: Topology) -> list[dict[str, Any]]:
     feeds: dict[int, list[dict[str, Any]]] = {}
     for feed, rack, watts in zip(topo.feeds.name, topo.feeds.rack.tolist(), topo.feeds.watts.tolist(), strict=True):
         feeds.setdefault(rack, []).append({"name": feed, "watts": watts})
-    out["racks"] = [
+    return [
         {"name": name, "feeds": feeds.get(i, []), "redundancy": redundancy}
         for i, (name, redundancy) in enumerate(zip(topo.racks.name, topo.racks.redundancy, strict=True))
     ]
-    if topo.jobs:
-        out["jobs"] = [
-            {"name": job, "nodes": [topo.nodes.name[n] for n in rows], "collective": kind}
-            for job, rows, kind in topo.jobs
-        ]
-    return out
 
 
-def _nodes(topo: Topology) -> list[dict[str, Any]]:
+def jobs(topo: Topology) -> list[dict[str, Any]]:
+    return [
+        {"name": job, "nodes": [topo.nodes.name[n] for n in rows], "collective": kind}
+        for job, rows, kind in topo.jobs
+    ]
+
+
+def nodes(topo: Topology) -> list[dict[str, Any]]:
     nodes, out = topo.nodes, []
     for i, name in enumerate(nodes.name):
         nic0, n_nics = int(nodes.nic0[i]), int(nodes.n_nics[i])

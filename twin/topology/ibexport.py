@@ -8,6 +8,7 @@ import numpy as np
 
 from twin.errors import InputError
 from twin.ibtools.speeds import speed_of_link
+from twin.topology.ibports import ib_numbers
 from twin.topology.model import Topology
 
 _SWITCH_GUID, _ADAPTER_GUID = 0x0002C9_1000000000, 0x0002C9_2000000000
@@ -29,9 +30,7 @@ class _Dump:
         if plane is not None:
             inside = topo.links.plane == topo.planes.index(plane)
         self.rows = np.flatnonzero(inside)
-        zero = bool(np.any(topo.ports.ordinal[topo.ports.switch >= 0] == 0))
-        self.shift = 1 if zero else 0  # InfiniBand counts ports from 1
-        self.nic_first = topo.ports.ordinal[topo.nics.port0] if len(topo.nics.port0) else np.zeros(0, np.int32)
+        self.numbers = ib_numbers(topo)
 
     def lines(self) -> Iterator[str]:
         topo = self.topo
@@ -63,9 +62,7 @@ class _Dump:
                 yield f"[{number}]({port_guid}) \t{self._end(far)}\t\t# {far_name} lid 0 {self._speed(row)}"
 
     def _number(self, port: int) -> int:
-        topo = self.topo
-        ordinal, nic = int(topo.ports.ordinal[port]), int(topo.ports.nic[port])
-        return ordinal - int(self.nic_first[nic]) + 1 if nic >= 0 else ordinal + self.shift
+        return int(self.numbers[port])
 
     def _end(self, port: int) -> str:
         switch, nic, number = int(self.topo.ports.switch[port]), int(self.topo.ports.nic[port]), self._number(port)

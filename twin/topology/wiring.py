@@ -1,106 +1,25 @@
-"""The explicit form of the wiring: what `topology export` prints and `file:` reads (design, section 5)."""
+"""Reads a wiring file: what `topology export` prints and `file:` names (design, section 5; docs/wiring.md)."""
 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Any, Literal
-
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from twin.catalog import max_switch_ports
 from twin.errors import InputError
 from twin.topology.builder import Builder
 from twin.topology.model import NONE, ROLES, TIERS, Topology
-from twin.units import bits_per_second
+from twin.topology.short.entries import Entry
+from twin.topology.short.links import Known, LinkReader, more, switch_port
+from twin.topology.short.pattern import holds_range
+from twin.topology.wiring_rest import without
+from twin.topology.wiring_spec import Accept, LinkSpec, NodeSpec, Strict, SwitchSpec, Wiring
 from twin.yamlfile import Document, Place
 
-_NAME = re.compile(r"[^/\s]+")
+__all__ = ["Accept", "Strict", "Wiring", "read_wiring"]
+
+MOST_ROWS = 10_000_000  # nodes, GPUs, NIC ports and supplies together: more is a mistake or an attack
 _PORT = re.compile(r"(?P<owner>.+)/p(?P<port>\d+)")
 _NIC = re.compile(r"(?P<node>[^/]+)/nic(?P<nic>\d+)")
-_GPU = re.compile(r"(?P<node>[^/]+)/gpu(?P<gpu>\d+)")
-
-
-def _check_name(name: str) -> str:
-    if not _NAME.fullmatch(name):
-        raise ValueError(f"{name!r} is not a name: it must not be empty nor hold '/' or whitespace")
-    return name
-
-
-Name = Annotated[str, BeforeValidator(lambda v: str(v) if isinstance(v, int) else v), AfterValidator(_check_name)]
-Speed = Annotated[float, BeforeValidator(bits_per_second)]
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class NodeSpec(Strict):
-    name: Name
-    rack: Name | None = None
-    role: Literal["compute", "storage", "management", "other"] = "compute"
-    gpu_model: str = "unknown"
-    gpus: int = Field(0, ge=0, le=1024)
-    nics: int | list[int] = 0
-    ports_per_nic: int = Field(1, ge=1, le=64)
-    first_port: int = Field(0, ge=0, le=1)
-    nic_of_gpu: list[int] | None = None
-    psus: int = Field(0, ge=0, le=64)
-    psu_watts: float | None = None
-    label: str | None = None
-
-
-class SwitchSpec(Strict):
-    name: Name
-    tier: Literal["leaf", "spine", "core"]
-    plane: str | None = None
-    model: str = "unknown"
-    ports: int = Field(0, ge=0)
-    rail: int | None = None
-    label: str | None = None
-
-
-class LinkSpec(Strict):
-    a: str
-    b: str
-    speed: Speed | None = None  # unknown: such a link is never slow
-    cable: str | None = None
-
-
-class DomainSpec(Strict):
-    name: Name
-    gpus: list[str]
-    switches: list[str] = []
-    links_per_gpu: int = Field(0, ge=0, le=64)
-    speed: Speed = 400e9  # of one link in one direction: 50GB/s, NVLink 5
-
-
-class FeedSpec(Strict):
-    name: str
-    watts: float
-
-
-class RackSpec(Strict):
-    name: Name
-    nodes: list[str] = []
-    feeds: list[FeedSpec] = []
-    redundancy: str = "none"
-
-
-class JobSpec(Strict):
-    name: str
-    nodes: list[str]
-    collective: str = "allreduce"
-
-
-class Wiring(Strict):
-    name: str
-    planes: list[str] = []
-    nodes: list[NodeSpec]
-    switches: list[SwitchSpec] = []
-    links: list[LinkSpec] = []
-    domains: list[DomainSpec] = []
-    racks: list[RackSpec] = []
-    jobs: list[JobSpec] = []
 
 
 def read_wiring(document: Document) -> Topology:
@@ -108,7 +27,7 @@ def read_wiring(document: Document) -> Topology:
     wiring, problems = document.validate(Wiring)
     if wiring is not None:
         return _Reader(document, wiring).topology()
-    rest = _without(document, [place for place, _ in problems])
+    rest = without(document, [place for place, _ in problems])
     wiring, _ = rest.validate(Wiring)
     more: list[str] = []
     if wiring is not None:  # what is left is well formed: look at its references too
@@ -119,88 +38,113 @@ def read_wiring(document: Document) -> Topology:
     raise InputError([text for _, text in problems] + more)
 
 
-class _Rest(Document):
-    """A document without the entries that are malformed; places mean the original. forgiven: their names."""
-
-    def __init__(self, whole: Document, data: dict[str, Any], kept: dict[str, list[int]], forgiven: set[str]) -> None:
-        self.path, self.whole, self.data, self.kept, self.forgiven = whole.path, whole, data, kept, forgiven
-
-    def line(self, place: Place) -> int:
-        return self.whole.line(self._original(place))
-
-    def problem(self, place: Place, message: str) -> str:
-        return self.whole.problem(self._original(place), message)
-
-    def _original(self, place: Place) -> Place:
-        if len(place) > 1 and place[0] in self.kept and isinstance(place[1], int):
-            return (place[0], self.kept[str(place[0])][place[1]], *place[2:])
-        return place
-
-
-def _without(document: Document, places: list[Place]) -> _Rest:
-    if not isinstance(document.data, dict):
-        return _Rest(document, {}, {}, set())
-    bad = {place[:2] for place in places if len(place) > 1}
-    data, kept, forgiven = {}, {}, set()
-    for key, value in document.data.items():
-        if (key,) in places:
-            continue
-        if isinstance(value, list):
-            kept[key] = [i for i in range(len(value)) if (key, i) not in bad]
-            data[key] = [value[i] for i in kept[key]]
-            dropped = [v for i, v in enumerate(value) if (key, i) in bad and isinstance(v, dict)]
-            forgiven |= {str(v.get("name")) for v in dropped}
-        else:
-            data[key] = value
-    return _Rest(document, data, kept, forgiven)
-
-
 class _Reader:
     def __init__(self, document: Document, wiring: Wiring) -> None:
         self.document, self.wiring = document, wiring
         self.forgiven: set[str] = getattr(document, "forgiven", set())
-        self.problems: list[str] = []
+        self.problems: dict[tuple[Place, str], list[str]] = {}  # by place and kind, what an entry says more than once
         self.builder = Builder(wiring.name, tuple(wiring.planes))
         self.nodes: dict[str, int] = {}
         self.switches: dict[str, int] = {}
-        self.used: dict[str, int] = {}  # port address -> line of the link that uses it
-        self.cables: dict[str, int] = {}
-        self.radix: dict[str, int] = {}
+        self.rack_of: dict[str, int] = {}  # by node, as racks say
+        self.radix: list[int] = []  # of switch rows
+        self.tiers: list[int] = []
+        self.bulk = LinkReader(
+            Known(
+                self.builder, self.nodes, self.switches, self.radix, self.tiers, self.forgiven,
+                self._wrong, document.line,
+            )
+        )  # fmt: skip
+        self.used = self.bulk.used
 
     def topology(self) -> Topology:
-        racks = self._racks()
-        for i, node in enumerate(self.wiring.nodes):
-            self._node(i, node, racks)
+        nodes = [entry for i, node in enumerate(self.wiring.nodes) for entry in self._node_entries(i, node)]
+        racks = self._racks(nodes)
+        for i, name, rack, label in nodes:
+            self._node(i, name, rack, label, racks)
         for i, switch in enumerate(self.wiring.switches):
-            self._switch(i, switch)
+            entry = self._entry(("switches", i, "name"), switch.name)
+            labels = self._labels(("switches", i, "label"), entry, switch.label)
+            for name, label in zip(entry.names, labels, strict=True):
+                self._switch(i, switch, name, label)
         for i, link in enumerate(self.wiring.links):
-            self._link(i, link)
+            if self.wiring.ranges and (holds_range(link.a) or holds_range(link.b)):
+                self.bulk.read(i, link)
+            else:
+                self._link(i, link)
         self._domains()
         for i, job in enumerate(self.wiring.jobs):
-            rows = [self._find_node(n, ("jobs", i, "nodes", k)) for k, n in enumerate(job.nodes)]
+            named = self._lists(("jobs", i, "nodes"), Entry("", self.wiring.ranges), job.nodes)[0]
+            rows = [self._find_node(n, ("jobs", i, "nodes", k)) for k, n in named]
             self.builder.jobs.append((job.name, tuple(r for r in rows if r is not None), job.collective))
         if self.problems:
-            raise InputError(self.problems)
+            raise InputError([told[0] + more(len(told)) for told in self.problems.values()])
         return self.builder.build()
 
-    def _wrong(self, place: Place, message: str) -> None:
-        self.problems.append(self.document.problem(place, message))
+    def _wrong(self, place: Place, message: str, kind: str = "") -> None:
+        """kind: told once a place, however many of the names that an entry stands for have it."""
+        self.problems.setdefault((place, kind), []).append(self.document.problem(place, message))
 
-    def _racks(self) -> dict[str, int]:
+    # --- entries ---
+
+    def _entry(self, place: Place, name: str) -> Entry:
+        try:
+            return Entry(name, self.wiring.ranges)
+        except ValueError as problem:
+            self._wrong(place, str(problem))
+            return Entry(name, False)
+
+    def _along(self, place: Place, entry: Entry, text: str | None) -> list[str | None]:
+        try:
+            return entry.along(text)
+        except ValueError as problem:
+            self._wrong(place, str(problem))
+            return [None] * len(entry.names)
+
+    def _lists(self, place: Place, entry: Entry, several: list[str]) -> list[list[tuple[int, str]]]:
+        try:
+            return entry.lists(several)
+        except ValueError as problem:
+            self._wrong(place, str(problem))
+            return [[] for _ in entry.names]
+
+    def _labels(self, place: Place, entry: Entry, label: str | None) -> list[str | None]:
+        """A label may hold brackets that are no range, where the name has none."""
+        return self._along(place, entry, label) if entry.is_several else [label]
+
+    def _node_entries(self, i: int, node: NodeSpec) -> list[tuple[int, str, str | None, str | None]]:
+        """Place in the file, name, rack and label of each node that an entry stands for."""
+        entry = self._entry(("nodes", i, "name"), node.name)
+        count = len(entry.names)
+        nics = node.nics if isinstance(node.nics, int) else len(node.nics)
+        if count * (1 + node.gpus + nics * node.ports_per_nic + node.psus) > MOST_ROWS:
+            self._wrong(("nodes", i, "name"), f"{node.name!r} and what is in these nodes is more than {MOST_ROWS:,}")
+            return []
+        racks = self._along(("nodes", i, "rack"), entry, node.rack)
+        labels = self._labels(("nodes", i, "label"), entry, node.label)
+        return [(i, *found) for found in zip(entry.names, racks, labels, strict=True)]
+
+    def _racks(self, nodes: list[tuple[int, str, str | None, str | None]]) -> dict[str, int]:
         rows: dict[str, int] = {}
         for i, rack in enumerate(self.wiring.racks):
-            if rack.name in rows:
-                self._wrong(("racks", i, "name"), f"{rack.name!r} is used twice")
-            rows[rack.name] = self.builder.rack(rack.name, rack.redundancy, [(f.name, f.watts) for f in rack.feeds])
-        for node in self.wiring.nodes:
-            if node.rack is not None and node.rack not in rows:
-                rows[node.rack] = self.builder.rack(node.rack)
-        self.rack_of = {name: rows[r.name] for r in self.wiring.racks for name in r.nodes}
+            entry = self._entry(("racks", i, "name"), rack.name)
+            held = self._lists(("racks", i, "nodes"), entry, rack.nodes)
+            feeds = self._lists(("racks", i, "feeds"), entry, [feed.name for feed in rack.feeds])
+            for name, nodes_held, own in zip(entry.names, held, feeds, strict=True):
+                if name in rows:
+                    self._wrong(("racks", i, "name"), f"{name!r} is used twice")
+                watts = [(feed, rack.feeds[k].watts) for k, feed in own]
+                rows[name] = self.builder.rack(name, rack.redundancy, watts)
+                self.rack_of |= {node: rows[name] for _, node in nodes_held}
+        for _, _, named, _ in nodes:
+            if named is not None and named not in rows:
+                rows[named] = self.builder.rack(named)
         return rows
 
-    def _node(self, i: int, node: NodeSpec, racks: dict[str, int]) -> None:
-        if node.name in self.nodes:
-            self._wrong(("nodes", i, "name"), f"{node.name!r} is used twice")
+    def _node(self, i: int, name: str, in_rack: str | None, label: str | None, racks: dict[str, int]) -> None:
+        node = self.wiring.nodes[i]
+        if name in self.nodes:
+            self._wrong(("nodes", i, "name"), f"{name!r} is used twice")
             return
         count = node.nics if isinstance(node.nics, int) else len(node.nics)
         nic_of_gpu = node.nic_of_gpu
@@ -212,18 +156,18 @@ class _Reader:
             nic_of_gpu = None
         if nic_of_gpu is None and node.role != "compute":
             nic_of_gpu = [NONE] * node.gpus
-        rack = racks[node.rack] if node.rack is not None else self.rack_of.get(node.name, NONE)
-        self.nodes[node.name] = self.builder.node(
-            node.name, gpus=node.gpus, nics=node.nics, ports_per_nic=node.ports_per_nic,
+        rack = racks[in_rack] if in_rack is not None else self.rack_of.get(name, NONE)
+        self.nodes[name] = self.builder.node(
+            name, gpus=node.gpus, nics=node.nics, ports_per_nic=node.ports_per_nic,
             first_port=node.first_port, gpu_model=node.gpu_model, rack=rack, role=ROLES.index(node.role),
             nic_of_gpu=nic_of_gpu, psus=node.psus, psu_watts=node.psu_watts or float("nan"),
         )  # fmt: skip
-        if node.label:
-            self.builder.labels[node.name] = node.label
+        if label:
+            self.builder.labels[name] = label
 
-    def _switch(self, i: int, switch: SwitchSpec) -> None:
-        if switch.name in self.switches or switch.name in self.nodes:
-            self._wrong(("switches", i, "name"), f"{switch.name!r} is used twice")
+    def _switch(self, i: int, switch: SwitchSpec, name: str, label: str | None) -> None:
+        if name in self.switches or name in self.nodes:
+            self._wrong(("switches", i, "name"), f"{name!r} is used twice")
             return
         plane = NONE
         if switch.plane is not None:
@@ -232,13 +176,14 @@ class _Reader:
             else:
                 known = ", ".join(self.wiring.planes) or "none is listed under planes"
                 self._wrong(("switches", i, "plane"), f"{switch.plane!r} is not a plane; expected one of: {known}")
-        self.radix[switch.name] = switch.ports or max_switch_ports(switch.model)
-        self.switches[switch.name] = self.builder.switch(
-            switch.name, TIERS.index(switch.tier), plane, model=switch.model,
-            rail=NONE if switch.rail is None else switch.rail, radix=self.radix[switch.name],
+        self.radix.append(switch.ports or max_switch_ports(switch.model))
+        self.tiers.append(TIERS.index(switch.tier))
+        self.switches[name] = self.builder.switch(
+            name, self.tiers[-1], plane, model=switch.model,
+            rail=NONE if switch.rail is None else switch.rail, radix=self.radix[-1],
         )  # fmt: skip
-        if switch.label:
-            self.builder.labels[switch.name] = switch.label
+        if label:
+            self.builder.labels[name] = label
 
     # --- links ---
 
@@ -248,12 +193,13 @@ class _Reader:
         if a is None or b is None:
             return
         speed = float("nan") if link.speed is None else link.speed
-        cable = NONE
-        if link.cable is not None:
-            cable = self.cables.setdefault(link.cable, 0) or self.builder.cable()
-            self.cables[link.cable] = cable
         if a[0] == "switch" and b[0] == "nic":
             a, b = b, a
+        cable = NONE
+        if isinstance(link.cable, int):
+            self._wrong(("links", i, "cable"), f"{link.cable}: expected a name, where an entry is one link")
+        elif link.cable is not None:
+            cable = self.bulk.cable(link.cable, a[1] if a[0] == "nic" else None)
         if a[0] == "nic" and b[0] == "switch":
             self.builder.host_link(a[1], b[1], b[2], speed, cable)
         elif a[0] == "switch":
@@ -266,13 +212,17 @@ class _Reader:
         if match is None:
             self._wrong(place, f"{address!r} is not a port; expected NODE/nicN/pN or SWITCH/pN")
             return None
-        if address in self.used:
-            self._wrong(place, f"port {address!r} is used twice, first on line {self.used[address]}")
-            return None
-        self.used[address] = self.document.line(place)
         number = int(match["port"])
         nic = _NIC.fullmatch(match["owner"])
-        return self._nic_end(place, address, nic, number) if nic else self._switch_end(place, match["owner"], number)
+        end = self._nic_end(place, address, nic, number) if nic else self._switch_end(place, match["owner"], number)
+        if end is None:
+            return None
+        port = end[1] if nic else switch_port(end[1], number)
+        if port in self.used:
+            self._wrong(place, f"port {address!r} is used twice, first on line {self.used[port]}")
+            return None
+        self.used[port] = self.document.line(place)
+        return end
 
     def _nic_end(self, place: Place, address: str, nic: re.Match[str], number: int) -> tuple[str, int, int] | None:
         row = self._find_node(nic["node"], place)
@@ -295,7 +245,7 @@ class _Reader:
             if owner not in self.forgiven:
                 self._wrong(place, f"{owner + '/p' + str(number)!r}: there is no switch {owner!r}")
             return None
-        radix = self.radix[owner]
+        radix = self.radix[row]
         if radix and number > radix:
             self._wrong(place, f"{owner + '/p' + str(number)!r} does not exist: {owner} has {radix} ports")
             return None
@@ -310,17 +260,26 @@ class _Reader:
     def _domains(self) -> None:
         taken: dict[int, str] = {}
         for i, domain in enumerate(self.wiring.domains):
-            rows = []
-            for k, address in enumerate(domain.gpus):
+            entry = self._entry(("domains", i, "name"), domain.name)
+            gpus = self._lists(("domains", i, "gpus"), entry, domain.gpus)
+            chips = self._lists(("domains", i, "switches"), entry, domain.switches)
+            for name, mine, over in zip(entry.names, gpus, chips, strict=True):
+                rows = self._gpus(i, name, mine, taken)
+                self.builder.domain(name, rows, [c for _, c in over], domain.links_per_gpu, domain.speed / 8)
+
+    def _gpus(self, i: int, domain: str, addresses: list[tuple[int, str]], taken: dict[int, str]) -> list[int]:
+        rows = []
+        for k, address in addresses:
+            name, _, number = address.rpartition("/gpu")
+            node = self.nodes.get(name)
+            if node is None or not number.isdecimal() or int(number) >= self.builder.nodes[node].gpus:
                 place: Place = ("domains", i, "gpus", k)
-                match = _GPU.fullmatch(address)
-                node = self.nodes.get(match["node"]) if match else None
-                if match is None or node is None or int(match["gpu"]) >= self.builder.nodes[node].gpus:
-                    self._wrong(place, f"there is no GPU {address!r}; expected NODE/gpuN")
-                    continue
-                row = self.builder.nodes[node].gpu0 + int(match["gpu"])
-                if row in taken:
-                    self._wrong(place, f"{address!r} is in two domains: {taken[row]} and {domain.name}")
-                taken[row] = domain.name
-                rows.append(row)
-            self.builder.domain(domain.name, rows, domain.switches, domain.links_per_gpu, domain.speed / 8)
+                self._wrong(place, f"there is no GPU {address!r}; expected NODE/gpuN", "unknown")
+                continue
+            row = self.builder.nodes[node].gpu0 + int(number)
+            if row in taken:
+                place = ("domains", i, "gpus", k)
+                self._wrong(place, f"{address!r} is in two domains: {taken[row]} and {domain}", "twice")
+            taken[row] = domain
+            rows.append(row)
+        return rows

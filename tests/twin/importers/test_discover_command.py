@@ -29,7 +29,11 @@ def test_the_file_is_one_to_edit(tmp_path: Path) -> None:
     """Notes first, a heading a section, one entity a line, nothing too wide for a screen."""
     out = tmp_path / "wiring.yaml"
     discover("--air", FIXTURES / "air.json", "--name", "su1", "-o", out)
+    short = out.read_text().splitlines()
+    assert short[0].startswith("# Discovered wiring") and "name: su1" in short
+    discover("--air", FIXTURES / "air.json", "--name", "su1", "--long", "-o", out)
     lines = out.read_text().splitlines()
+    assert len(short) < len(lines) + 5 and max(map(len, short)) < 140
     assert lines[0].startswith("# Discovered wiring")
     assert "name: su1" in lines
     assert "- {a: gpu-su01-rack01-h01/nic1/p1, b: leaf-p1-su001-r1/p1, speed: 400G}" in lines
@@ -82,5 +86,5 @@ def test_infiniband_planes_are_found_as_before(tmp_path: Path, capsys: pytest.Ca
     dump = FIXTURES.parent / "ib" / "mini.netdiscover.txt"
     out = tmp_path / "wiring.yaml"
     assert discover("--ibnetdiscover", f"A={dump}", "-o", out) == 0
-    assert run(["topology", "validate", str(out)]) == 0
+    assert run(["topology", "validate", str(out)]) == 1  # a finding: leaf-01 has an uplink less than leaf-02
     assert "planes: [A]" in out.read_text()
