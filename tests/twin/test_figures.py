@@ -13,13 +13,13 @@ from twin.topology.summary import summary, text
 
 # per-GPU NVLink in GB/s both ways, network in Gb/s one way, and how many times the one is the other one way
 NVLINK = [
-    ("gb300-nvl72-superpod", 1800, 800, 9.0),  # vendor NVL72 documents; founding guide: nine times
+    ("gb300-nvl72-superpod", 1800, 800, 9.0),  # vendor NVL72 documents; NVLink against InfiniBand guide: nine times
     ("b300-superpod-ethernet", 1800, 800, 9.0),  # DGX B300 page
-    ("dgx-b200-ndr", 1800, 400, 18.0),  # DGX B200 guide; founding guide: 18 times
+    ("dgx-b200-ndr", 1800, 400, 18.0),  # DGX B200 guide; NVLink against InfiniBand guide: 18 times
     ("hgx-h100", 900, 400, 9.0),  # H100 data sheet
     ("deepseek-mpft", 400, 400, 4.0),  # arXiv 2505.09343: H800
     ("vera-rubin-spectrum6", 3600, 1600, 9.0),  # vendor Rubin announcement
-    ("rtx-pro-6000", 0, 400, None),  # founding RTX PRO article: no NVLink
+    ("rtx-pro-6000", 0, 400, None),  # RTX PRO 6000 networking article: no NVLink
 ]
 
 
@@ -113,7 +113,7 @@ def test_oversubscription_is_down_over_up_of_each_tier(
 @pytest.mark.parametrize(
     ("name", "sizes", "most", "one_hop"),
     [
-        ("rtx-pro-6000", {"servers": 8}, 2048, 64),  # founding RTX PRO article: one 64-port leaf joins 64 GPUs
+        ("rtx-pro-6000", {"servers": 8}, 2048, 64),  # RTX PRO 6000 networking article: one 64-port leaf joins 64 GPUs
         ("deepseek-mpft", {}, 16_384, 32),
         ("mrc-8plane", {}, 131_072, 256),
         ("alibaba-hpn", {}, 15_360, 128),

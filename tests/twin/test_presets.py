@@ -122,7 +122,7 @@ PUBLISHED: list[tuple[str, str, dict[str, int], dict[str, int]]] = [
         {"gpus": 2, "nodes": 2, "leaves": 0, "direct": 2},
     ),
     (
-        "founding RTX PRO and B200 guide: 8 GPUs and five adapters a node",
+        "RTX PRO 6000 against B200 guide: 8 GPUs and five adapters a node",
         "rtx-pro-ai-factory",
         {"nodes": 16},
         {"gpus": 128, "nodes": 16, "host_leaf": 80},

@@ -121,7 +121,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "rtx-pro-6000",
             "RTX PRO 6000 servers with one 400G NIC a GPU on 64-port leaves, 16 servers a rack",
-            "founding RTX PRO networking article; leaf and spine counts derived",
+            "RTX PRO 6000 networking article; leaf and spine counts derived",
             (
                 Parameter("servers", 16, "how many servers", range(1, 1025)),
                 Parameter("gpus_per_server", 8, "GPUs in a server", (2, 4, 8)),
@@ -132,7 +132,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "rtx-pro-ai-factory",
             "RTX PRO AI Factory nodes: 8 GPUs, five 200G adapters, four of them for the GPUs",
-            "founding RTX PRO and B200 guide; vendor enterprise reference architecture; counts derived",
+            "RTX PRO 6000 against B200 guide; vendor enterprise reference architecture; counts derived",
             (Parameter("nodes", 16, "how many nodes", range(1, 1025)),),
             "small:rtx_pro_ai_factory",
             {0: (49_152, "two tiers of 256 x 200G: 64 sets of four leaves, 96 nodes each")},
