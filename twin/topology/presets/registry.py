@@ -140,7 +140,7 @@ PRESETS: dict[str, Preset] = {
         Preset(
             "dgx-station-pair",
             "Two DGX Stations with two direct 400G cables, one a rail, no switch, not bonded",
-            "build.nvidia.com/playbooks/connect-two-stations; founding NVLink and InfiniBand guide",
+            "build.nvidia.com/playbooks/connect-two-stations; NVLink against InfiniBand guide",
             (),
             "small:dgx_station_pair",
             {0: (2, "direct cables join two")},
