@@ -14,7 +14,7 @@ from twin.errors import InputError
 from twin.topology.model import Topology
 
 if TYPE_CHECKING:
-    from twin.site import HostSpec, InfinibandSpec, Site
+    from twin.site import HostSpec, InfinibandSpec, NvmlSpec, Site
 
 _IB_DEVICE = re.compile(r"(?P<device>(?:mlx[45]_|ib|rocep|bnxt_re)\w*?)(?::(?P<port>\d+))?")
 
@@ -26,12 +26,14 @@ def this_host() -> str:
 
 def build(site: Site) -> list[Collector]:
     """The collectors of a site. Raises InputError where an address is unknown, MissingTool where a tool is."""
-    from twin.site import HostSpec
+    from twin.site import HostSpec, NvmlSpec
 
     out: list[Collector] = []
     for spec in site.collectors:
         if isinstance(spec, HostSpec):
             out.extend(_host(spec, site.topology))
+        elif isinstance(spec, NvmlSpec):
+            out.append(_nvml(spec, site.topology))
         else:
             out.append(_fabric(spec, site.topology))
     twice = [name for name, n in Counter(c.name for c in out).items() if n > 1]
@@ -53,7 +55,44 @@ def build_own(root: Path = Path("/sys")) -> tuple[Topology, list[Collector]]:
         out.append(NetdevCollector(host, own.netdevs, root=root, name=host))
     if own.infiniband:
         out.append(InfinibandCollector(own.infiniband, root=root, name=f"{host}:infiniband"))
-    return own.topology, out
+    topology, gpus = _own_gpus(host, own.topology)
+    return topology, out + gpus
+
+
+def _own_gpus(host: str, topology: Topology) -> tuple[Topology, list[Collector]]:
+    """The wiring with this host's GPUs and NVLinks, and their collector, where there is NVML."""
+    from collectors.nvml import NvmlCollector, own_gpus
+
+    found = own_gpus(host)
+    if found is None:
+        return topology, []
+    from twin.topology.importers.hostfacts import refine
+    from twin.topology.importers.sketch import Sizes
+
+    topology = refine(topology, {host: found.facts()}, Sizes(gpu_model=found.model))
+    return topology, [NvmlCollector(host, gpus=len(found.gpus), name=f"{host}:nvml")]
+
+
+def _nvml(spec: NvmlSpec, topo: Topology) -> Collector:
+    from collectors.nvml import FASTEST_S, NvmlCollector
+
+    host = spec.name or this_host()
+    links = dict(zip(topo.gpu_names, topo.nvlinks_per_gpu.tolist(), strict=True))
+    mine = {gpu: count for gpu, count in links.items() if gpu.startswith(host + "/")}
+    if not mine:
+        raise InputError(f"collectors: nvml: host {host!r} has no GPUs in the wiring of {topo.name}; set its name")
+    if spec.every < FASTEST_S:
+        raise InputError(
+            f"collectors: nvml: every {spec.every:g} s: expected {FASTEST_S:g} s or more, since a call holds a lock "
+            "of the driver that jobs need too"
+        )
+    unknown = [a for a in spec.gpus.values() if a not in mine]
+    if unknown:
+        raise InputError(f"collectors: nvml: {unknown[0]!r} is no GPU of {host} in the wiring of {topo.name}")
+    return NvmlCollector(
+        host, addresses=spec.gpus, gpus=len(mine), links=mine, name=f"{host}:nvml",
+        interval=spec.every, deadline=spec.deadline,
+    )  # fmt: skip
 
 
 def _host(spec: HostSpec, topo: Topology) -> list[Collector]:

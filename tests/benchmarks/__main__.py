@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from tests.benchmarks import codec, ingest, startup, wiring
+from tests.benchmarks import codec, ingest, nvml, startup, wiring
 
-ALL = {"startup": startup.run, "codec": codec.run, "ingest": ingest.run, "wiring": wiring.run}
+ALL = {"startup": startup.run, "codec": codec.run, "ingest": ingest.run, "wiring": wiring.run, "nvml": nvml.run}
 
 
 def main() -> None:
