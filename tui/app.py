@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import signal
 import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -83,6 +85,8 @@ class FabricApp(App[None]):
         Binding("colon", "command_palette", "commands", key_display=":", show=False, tooltip="the command palette"),
         Binding("question_mark", "help", "help", key_display="?", tooltip="the keys of this view"),
         Binding("q", "quit", "quit", tooltip="leave"),
+        Binding("ctrl+c", "quit", show=False, priority=True, tooltip="leave"),
+        Binding("ctrl+z", "suspend_process", show=False, tooltip="back to the shell; fg returns"),
     ]
 
     def __init__(
@@ -110,8 +114,15 @@ class FabricApp(App[None]):
     # --- the session and the beat ---
 
     def on_mount(self) -> None:
+        self._leave_cleanly_on_signals()
         self.set_class(self.ascii, "-ascii")
         self.call_after_refresh(self._start)
+
+    def _leave_cleanly_on_signals(self) -> None:
+        """A program that is ended must give the terminal back as it was."""
+        for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            with contextlib.suppress(ValueError, NotImplementedError, RuntimeError):
+                asyncio.get_running_loop().add_signal_handler(number, self.exit)
 
     def _start(self) -> None:
         if self.current_mode == "starting":

@@ -69,6 +69,9 @@ def run(arguments: list[str] | None = None) -> int:
         return code if isinstance(code, int) else OK
     except FabrictwinError as problem:
         return _complain(str(problem))
+    except click.exceptions.NoArgsIsHelpError as problem:
+        click.echo(problem.format_message())
+        return OK
     except click.UsageError as problem:
         where = f" (see `{problem.ctx.command_path} --help`)" if problem.ctx is not None else ""
         return _complain(problem.format_message() + where)
@@ -76,9 +79,12 @@ def run(arguments: list[str] | None = None) -> int:
         return _complain(problem.format_message())
     except (click.Abort, KeyboardInterrupt):
         return 130
-    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+    except (BrokenPipeError, SystemExit):  # the reader of our output went away, as `| head` does; click exits on it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OK
+    except OSError as problem:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _complain(f"cannot go on: {problem.strerror or problem}")
 
 
 def _complain(text: str) -> int:

@@ -64,6 +64,16 @@ def planes_line(snapshot: Snapshot) -> str:
     return f"{clock(snapshot.time)}  planes   {planes} | {gpus}"
 
 
+def ports_line(snapshot: Snapshot) -> str:
+    """One line on the ports of a host that is watched without a wiring."""
+    up, names = snapshot.port.get("up"), snapshot.topology.port_names
+    if up is None:
+        return f"{clock(snapshot.time)}  ports    nothing heard of any port yet"
+    told = [f"{name} {'?' if u != u else 'up' if u else 'down'}" for name, u in zip(names, up.tolist(), strict=True)]
+    more = f" and {len(told) - 8} more" if len(told) > 8 else ""
+    return f"{clock(snapshot.time)}  ports    {', '.join(told[:8])}{more}"
+
+
 class Lines:
     """Turns what a twin has said since the last call into lines."""
 
@@ -80,8 +90,8 @@ class Lines:
             yield event_line(event)
             if event.what == "opened":
                 yield advice_line(event.incident)
-        if self._twin.time and (events or self._twin.time - self._planes_at >= _EVERY):
-            self._planes_at = self._twin.time
+        if self._twin.time and (events or not self._planes_at or self._twin.time - self._planes_at >= _EVERY):
             snapshot = self._twin.snapshot()
             if snapshot.version:
-                yield planes_line(snapshot)
+                self._planes_at = self._twin.time
+                yield planes_line(snapshot) if snapshot.planes else ports_line(snapshot)

@@ -267,14 +267,16 @@ class ReplaySession:
     def jump_incident(self, way: int) -> Incident | None:
         """Goes to where the next (1) or previous (-1) incident was detected; None where there is none."""
         start, end = self.span
-        told = (i for i in self.incidents if i.superseded_by is None and start <= i.detected <= end)
-        known = sorted(told, key=lambda i: i.detected)
-        found = [i for i in known if (i.detected > self._at if way > 0 else i.detected < self._at)]
+        told = (
+            (i.detected + NS, i) for i in self.incidents if i.superseded_by is None and start <= i.detected <= end
+        )
+        known = sorted(told, key=lambda place: place[0])  # a second later: the frames of that moment are judged then
+        found = [(at, i) for at, i in known if (at > self._at if way > 0 else at < self._at)]
         if not found:
             return None
-        target = found[0] if way > 0 else found[-1]
+        at, target = found[0] if way > 0 else found[-1]
         self.playing = False
-        self.seek(target.detected)
+        self.seek(at)
         return target
 
     async def run(self, publish: Publish) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -44,6 +45,7 @@ class Observer:
     def note(self, now: int, links: LinkState, capacity: Capacity, ports: KindState, n_open: int) -> None:
         """Remembers one evaluation."""
         self.version += 1
+        capacity = self._known_only(links, capacity)
         self._links, self._capacity = links, capacity
         self._tx = self._plane_tx(links, ports)
         self._time.append(now)
@@ -53,6 +55,18 @@ class Observer:
         if len(self._time) > 2 * KEPT:
             for series in (self._time, self._used, self._left, self._open):
                 del series[:-KEPT]
+
+    def _known_only(self, links: LinkState, capacity: Capacity) -> Capacity:
+        """Capacity with what nothing reports on as unknown, instead of as designed."""
+        topo = self.topo
+        known = ~np.isnan(links.up) | links.down
+        mine = known[self._fabric]
+        per_plane = np.bincount(topo.links.plane[self._fabric][mine], minlength=len(topo.planes))
+        plane = np.where(per_plane > 0, capacity.plane, np.nan)
+        port = np.where(topo.ports.link >= 0, known[topo.ports.link], False) if len(known) else topo.ports.compute
+        seen = np.zeros(len(topo.nics.node) + 1, bool)
+        seen[topo.ports.nic[port & topo.ports.compute]] = True
+        return replace(capacity, plane=plane, gpu=np.where(seen[topo.gpus.nic], capacity.gpu, np.nan))
 
     def _plane_tx(self, links: LinkState, ports: KindState) -> F64:
         """Bits/s sent by the hosts of each plane, NaN where none of it is known; a down port sends nothing."""

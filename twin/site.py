@@ -180,6 +180,8 @@ def _topology(document: Document, spec: dict[str, Any], accepted: list[str]) -> 
         return _preset(document, spec["preset"], rest)
     if rest:
         raise InputError([document.problem(("topology", k), "unknown key") for k in rest])
+    if ways == ["file"] and not (here / str(spec["file"])).exists():
+        raise InputError(document.problem(("topology", "file"), f"{spec['file']!r}: no such file beside this one"))
     if ways == ["file"]:
         return _wiring(load(here / str(spec["file"])), accepted)
     from twin.topology.discovery import discover_files

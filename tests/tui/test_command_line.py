@@ -229,6 +229,8 @@ def test_this_host_can_be_checked_recorded_and_analysed(tmp_path: Path) -> None:
         ("check b300-superpod-xdr", "nothing to collect from"),
         ("check notool.yaml", "ibnetdiscover not found: it is needed to read an InfiniBand fabric"),
         ("watch notool.yaml", "ibnetdiscover not found"),
+        ("record -o x.jsonl", "recordings are .mcap"),
+        ("topology discover --ibnetdiscover A=mini.out --ibnetdiscover B=mini.out", "hold the same switch"),
         ("record notool.yaml -o x.mcap", "ibnetdiscover not found"),
         ("check mini.yaml --for soon", "'soon' is not a duration"),
         ("drill run nowhere", "nowhere: no such file, nor a shipped drill"),
@@ -253,6 +255,8 @@ def test_what_cannot_run_says_why_in_one_line_and_exits_with_3(
     }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
+    mini_dump = Path(__file__).parents[1] / "fixtures/ib/mini.netdiscover.txt"
+    (tmp_path / "mini.out").write_text(mini_dump.read_text())
     (tmp_path / "binary.out").write_bytes(bytes(range(256)))
     lines = text_trace(tmp_path / "t.jsonl").read_text().splitlines()
     (tmp_path / "broken.jsonl").write_text("\n".join([lines[0], '{"time": oops', *lines[1:]]) + "\n")
@@ -267,6 +271,17 @@ def test_a_reader_that_goes_away_is_no_error() -> None:
     script = f"{sys.executable} -m tui.main demo | head -1"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "") and done.stdout.count("\n") == 1
+
+
+def test_a_full_disk_is_one_line_and_3() -> None:
+    done = subprocess.run(["sh", "-c", f"{sys.executable} -m tui.main topology presets > /dev/full"],
+                          capture_output=True, text=True, timeout=60)  # fmt: skip
+    assert (done.returncode, done.stderr.count("\n")) == (3, 1) and "No space left" in done.stderr
+
+
+def test_no_command_at_all_is_the_help() -> None:
+    code, out, err = run()
+    assert (code, err) == (0, "") and out.startswith("Usage:")
 
 
 def test_the_demo_scenario_names_only_what_is_there() -> None:

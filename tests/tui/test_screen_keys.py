@@ -131,7 +131,7 @@ async def test_replay_keys_step_jump_and_go_to_a_time() -> None:
             return (app.shown.snapshot.time - player.start) / NS
 
         assert await at("full_stop", "full_stop", "comma") == 1
-        assert await at("right_square_bracket") == 600 - 248
+        assert await at("right_square_bracket") == 600 - 248 + 1
         assert app.shown.selected == player.incidents[3].id
         assert await at("g", *"50%", "enter") == 300
         assert await at("g", *"+10s", "enter") == 310

@@ -256,6 +256,33 @@ def test_a_plane_that_is_a_rail_costs_each_node_one_nic_of_eight() -> None:
     assert incident.effect["bandwidth_fraction"] == 7 / 8 and "NVLink" in incident.advice
 
 
+def test_a_dead_leaf_under_a_single_spine_is_the_leaf_and_not_the_spine() -> None:
+    topo = preset("hgx-b200", nodes=8)
+    assert list(np.bincount(topo.switches.tier)) == [8, 1]
+    hand = ByHand(topo, sources=lambda name: "-leaf-" in name or "-spine-" in name)
+    hand.run(20)
+    hand.up[hand.links("A-leaf-03")] = 0
+    hand.silent = {"A-leaf-03"}
+    hand.run(40)
+    assert told(hand.finish()) == [("switch_down", "A-leaf-03")]
+
+
+def test_a_plane_that_nothing_reports_on_is_unknown_and_not_whole() -> None:
+    hand = ByHand(preset("b300-superpod-ethernet"), sources=lambda name: name.startswith("A-"))
+    hand.run(10)
+    hand.finish()
+    a, b = hand.twin.snapshot().planes
+    assert (a.capacity_fraction, b.known_fraction) == (1, 0) and np.isnan(b.capacity_fraction)
+
+
+def test_gpus_that_nothing_reports_on_are_of_unknown_bandwidth() -> None:
+    hand = ByHand(rtx(), sources=lambda name: name == "n000")
+    hand.run(10)
+    hand.finish()
+    bandwidth = hand.twin.snapshot().gpu_bandwidth
+    assert (bandwidth[:8] == 1).all() and np.isnan(bandwidth[8:]).all()
+
+
 # --- slow and quiet sources ------------------------------------------------------------------------
 
 

@@ -138,7 +138,7 @@ def test_a_malformed_entry_does_not_hide_mistakes_in_the_others(tmp_path: Path) 
             "topology: {preset: rtx-pro-6000, servers: 0}\n",
             "site.yaml:1: topology.preset: rtx-pro-6000: servers is 0",
         ),
-        ("topology: {file: nowhere.yaml}\n", "nowhere.yaml: no such file"),
+        ("topology: {file: nowhere.yaml}\n", "site.yaml:1: topology.file: 'nowhere.yaml': no such file"),
         ("topology: {}\n", "site.yaml:1: topology: expected one of preset, file or discover"),
         ("topology: {preset: rtx-pro-6000}\nrules: {foo: 1}\n", "site.yaml:2: rules: rules: there is no rule 'foo'"),
         ("topology: {preset: rtx-pro-6000}\ncollectors:\n  - snmpp: {}\n", "site.yaml:3: collectors[0]: 'snmpp'"),

@@ -13,6 +13,7 @@ from tui.commands.options import Seconds, json_option, print_json
 from tui.main import CRITICAL, OK, WARNINGS
 from twin.errors import FabrictwinError
 from twin.frames import NS
+from twin.snapshot import Snapshot
 from twin.topology.summary import summary
 
 _STATUS = {"critical": ("critical", CRITICAL), "warning": ("warnings", WARNINGS)}
@@ -64,8 +65,11 @@ def _verdict(live: Live) -> dict[str, Any]:
     snapshot = live.twin.snapshot()
     open_ = [i for i in snapshot.incidents if i.is_open]
     worst = open_[0].severity if open_ else "info"
+    if worst == "info" and any(p.known_fraction == 0 for p in snapshot.planes):
+        worst = "warning"  # a plane that nothing reports on is not healthy, it is unknown
     return {
         "time": snapshot.time / NS,
+        "site": live.name,
         "status": _STATUS.get(worst, ("healthy", OK))[0],
         "fabric": summary(snapshot.topology),
         "planes": [
@@ -80,6 +84,7 @@ def _verdict(live: Live) -> dict[str, Any]:
             for p in snapshot.planes
         ],
         "power": [],
+        "ports": _own_ports(snapshot) if not snapshot.planes else [],
         "incidents": [i.to_json() for i in open_],
         "sources": [
             {"name": h.name, "ok": h.ok, "failures": h.failures, "error": h.last_error, "warnings": list(h.warnings)}
@@ -88,16 +93,44 @@ def _verdict(live: Live) -> dict[str, Any]:
     }
 
 
+def _own_ports(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """The ports of a host that is watched without a wiring."""
+    up, tx, rx = (snapshot.port.get(m) for m in ("up", "tx_bytes", "rx_bytes"))
+    known = snapshot.topology.port_names if up is not None else ()
+    return [
+        {
+            "port": name,
+            "label": snapshot.topology.labels.get(name),
+            "up": None if up is None or up[i] != up[i] else bool(up[i]),
+            "tx_bytes_per_second": None if tx is None else float(tx[i]),
+            "rx_bytes_per_second": None if rx is None else float(rx[i]),
+        }
+        for i, name in enumerate(known)
+    ]
+
+
+def _share(value: float) -> str:
+    return "unknown" if value != value else f"{value:.1%}"
+
+
 def _text(v: dict[str, Any]) -> str:
     f = v["fabric"]
     shape = f"{f['gpus']} GPUs, {f['nodes']} nodes, {f['leaves']} leaves, {f['spines']} spines"
-    lines = [f"{v['status'].upper()}  {f['name']}: {shape}"]
-    for p in v["planes"]:
-        used = "?" if p["used_fraction"] != p["used_fraction"] else f"{p['used_fraction']:.0%}"
-        lines.append(
-            f"  plane {p['plane']}: capacity {p['capacity_fraction']:.1%}, used {used}, "
-            f"{p['links_down']} links down, {p['links_slow']} slow, {p['known_fraction']:.0%} of its links known"
+    lines = [f"{v['status'].upper()}  {v['site']}: {shape}"]
+    for p in v["ports"]:
+        state = "unknown" if p["up"] is None else "up" if p["up"] else "down"
+        rates = " ".join(
+            f"{way} {p[f'{way}_bytes_per_second']:,.0f} B/s"
+            for way in ("tx", "rx")
+            if (p[f"{way}_bytes_per_second"] or 0) == (p[f"{way}_bytes_per_second"] or 0)
+            and p[f"{way}_bytes_per_second"] is not None
         )
+        lines.append(f"  port {p['label'] or p['port']}: {state} {rates}".rstrip())
+    lines.extend(
+        f"  plane {p['plane']}: capacity {_share(p['capacity_fraction'])}, used {_share(p['used_fraction'])}, "
+        f"{p['links_down']} links down, {p['links_slow']} slow, {p['known_fraction']:.0%} of its links known"
+        for p in v["planes"]
+    )
     for i in v["incidents"]:
         lines.append(f"  {i['severity'].upper():<8} {i['kind']} {i['cause']}: {i['summary']}")
         lines.append(f"           {i['advice']}")

@@ -11,7 +11,7 @@ from replay.live import Live
 from tui.commands.live import open_live
 from tui.commands.options import Seconds
 from tui.commands.watch import until_stopped
-from twin.errors import FabrictwinError
+from twin.errors import FabrictwinError, InputError
 
 
 @click.command(
@@ -27,6 +27,8 @@ Examples:
 @click.option("--for", "duration", type=Seconds(), help="Stop after this time.")
 def command(site: str | None, output: Path, duration: float | None) -> None:
     """Records SITE (or this host) as received: raw counters, so that newer detectors can judge it again."""
+    if output.suffix != ".mcap":
+        raise InputError(f"{output}: recordings are .mcap; `fabrictwin trace convert` makes text of them afterwards")
     live = open_live(site, output)
     click.echo(f"recording {live.name} to {output}; Ctrl+C stops", err=True)
     count = asyncio.run(_record(live, duration))

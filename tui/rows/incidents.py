@@ -123,7 +123,8 @@ def preview_lines(incident: Incident, now: int, width: int, height: int) -> list
     if height < 2:
         return []
     said = [[(f"   {part}", "text")] for part in wrap(incident.summary, width - 6)] if incident.summary else []
-    to_do = [[(f"   {part}", "dim")] for part in wrap(f"→ {incident.advice}", width - 6)] if incident.advice else []
+    advice = incident.advice if incident.is_open else ""  # what is over needs nothing done
+    to_do = [[(f"   {part}", "dim")] for part in wrap(f"→ {advice}", width - 6)] if advice else []
     room = height - 1
     said = said[: max(1, room - min(len(to_do), 1))]
     made = [*said, *to_do]

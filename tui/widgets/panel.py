@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from rich.style import Style
 from textual import events
 from textual.geometry import Region
 from textual.strip import Strip
@@ -14,6 +15,9 @@ from tui.text import Line, cut
 
 if TYPE_CHECKING:
     from tui.app import FabricApp
+
+
+_PLAIN = Style()  # a strip without a style breaks Textual's NO_COLOR filter
 
 
 class Panel(Widget):
@@ -70,4 +74,4 @@ class Panel(Widget):
     def render_line(self, y: int) -> Strip:
         if y < len(self._strips):
             return self._strips[y]
-        return Strip.blank(self.size.width)
+        return Strip.blank(self.size.width, _PLAIN)

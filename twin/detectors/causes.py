@@ -109,6 +109,8 @@ class CauseFinder:
             return []
         onset, settled = self._onset(now, state, left)
         known = state.down | (~np.isnan(state.up) & (state.sampled >= onset))
+        silent = np.isnan(state.up) | ((state.sampled < onset) & ~state.awaited)
+        gone = silent & ~state.down & (state.sampled > 0)  # read before, by nobody now
         causes = []
         for plane in self._dead_planes(state, onset):
             mine = left & (self._plane == plane)
@@ -117,7 +119,7 @@ class CauseFinder:
                 left &= ~mine
         parts = [
             self._down(what, row, mine, now, state, settled, whole)
-            for what, row, mine, whole in self._devices(known, state.down, left, state.since)
+            for what, row, mine, whole in self._devices(known, state.down, left, state.since, gone)
         ]
         for cause in parts:
             left[cause.links] = False
@@ -201,13 +203,19 @@ class CauseFinder:
         rows = np.flatnonzero(links)
         return Cause(what, row, rows, int(since[rows].min()), True, whole)
 
-    def _devices(self, known: Bool, bad: Bool, left: Bool, since: I64) -> Iterator[tuple[str, int, Bool, bool]]:
-        """Devices all of whose known links are bad, those that explain most first; then those with many bad links."""
+    def _devices(
+        self, known: Bool, bad: Bool, left: Bool, since: I64, gone: Bool | None = None
+    ) -> Iterator[tuple[str, int, Bool, bool]]:
+        """Devices all of whose known links are bad, those that explain most first; then those with many bad links.
+
+        gone: links that can no longer be read, as behind a dead switch.
+        """
         left = left.copy()
+        gone = np.zeros(len(left), bool) if gone is None else gone
         classes = (self._switches, self._nodes, self._nics)
         while True:
             count, row, devices = max(
-                ((*self._wholly(d, known, bad, left), d) for d in classes), key=lambda found: found[0]
+                ((*self._wholly(d, known, bad, left, gone), d) for d in classes), key=lambda found: found[0]
             )
             if count < 2:
                 break
@@ -223,14 +231,15 @@ class CauseFinder:
             yield devices.what, row, mine, False
             left &= ~mine
 
-    def _wholly(self, devices: _Devices, known: Bool, bad: Bool, left: Bool) -> tuple[int, int]:
-        """The device that explains most of what is left: (links explained, row)."""
+    def _wholly(self, devices: _Devices, known: Bool, bad: Bool, left: Bool, gone: Bool) -> tuple[int, int]:
+        """The device that explains most of what is left: (links explained, row). A switch is suspected only when its
+        links lead to several neighbours, or others of its links can no longer be read."""
         explained = devices.per_device(left)
         if not explained.any():
             return 0, 0
         explained[devices.per_device(known & bad) != devices.per_device(known)] = 0
         if devices.what == "switch":
-            explained[devices.peers(left) < 2] = 0
+            explained[(devices.peers(left) < 2) & (devices.per_device(gone) == 0)] = 0
         row = int(explained.argmax())
         return int(explained[row]), row
 

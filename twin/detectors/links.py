@@ -67,9 +67,7 @@ class LinkDetector:
         found = [(self._down_key(c), c) for c in self.finder.find(now, state, held)]
         kept: list[Finding] = []
         for claim in sorted(standing, key=lambda c: -len(c.links)):
-            if any(key == claim.key for key, _ in found) or any(
-                c.ready and len(c.links) > len(claim.links) and _inside(claim.links, c.links) for _, c in found
-            ):
+            if any(key == claim.key or _takes_over(key, c, claim) for key, c in found):
                 continue
             found = [(key, c) for key, c in found if not _inside(c.links, claim.links)]
             kept.append(Finding(*claim.key, 0, True, claim.links, SAME, _nothing_new))
@@ -133,6 +131,14 @@ class LinkDetector:
                 )
             )  # fmt: skip
         return out
+
+
+def _takes_over(key: tuple[str, str], cause: Cause, claim: Claim) -> bool:
+    """Whether a cause explains all that an open incident does, and more: more links, or the device as a whole."""
+    if not cause.ready or not _inside(claim.links, cause.links):
+        return False
+    upgrade = cause.whole and cause.what == "switch" and claim.key[0] == "link_down" and len(claim.links) > 1
+    return (upgrade and key != claim.key) or len(cause.links) > len(claim.links)
 
 
 def _inside(some: LinkRows, all_: LinkRows) -> bool:

@@ -34,7 +34,14 @@ def discover_files(files: Mapping[str, Path]) -> Topology:
 
 
 def discover(found: Mapping[str, Discovery], name: str = "discovered") -> Topology:
-    """Wiring from discoveries, plane to discovery."""
+    """Wiring from discoveries, plane to discovery. Raises InputError where two planes hold the same switch."""
+    owner: dict[str, str] = {}
+    for plane, fabric in found.items():
+        for guid in (n.guid for n in fabric.nodes.values() if n.kind == "switch"):
+            if owner.setdefault(guid, plane) != plane:
+                raise InputError(
+                    f"planes {owner[guid]} and {plane} hold the same switch {guid}: is it one dump twice?"
+                )
     return _Discovery(found, name).topology()
 
 
