@@ -345,4 +345,4 @@ class FabricApp(App[None]):
 
         text = ticket(incident, self.shown.snapshot.time, self.session.title)
         self.copy_to_clipboard(text)
-        self.say(f"copied to the clipboard: {headline(incident)}, {len(text.splitlines())} lines")
+        self.say(f"sent to the terminal's clipboard: {headline(incident)}, {len(text.splitlines())} lines")

@@ -63,7 +63,7 @@ async def test_enter_opens_the_incident_under_the_cursor_and_y_copies_it() -> No
         assert isinstance(app.screen, IncidentScreen) and app.shown.selected == LINK_SLOW.id
         assert "200Gb/s" in text_of(app)
         await pilot.press("y")
-        assert "link slow" in app.clipboard and "copied to the clipboard" in text_of(app)
+        assert "link slow" in app.clipboard and "sent to the terminal's clipboard" in text_of(app)
         await pilot.press("n")
         assert app.shown.selected == STALE.id
         await pilot.press("escape")
