@@ -164,7 +164,8 @@ class TwoPlanes:
         """Remove all that this rig made, in whatever state it is."""
         _end(self._processes)
         mounts = sorted(self._directory.iterdir()) if self._directory else []
-        steps = [["umount", str(path)] for path in mounts if path.is_mount()]
+        # lazily: a collector that was stopped may be in the middle of reading a file
+        steps = [["umount", "--lazy", str(path)] for path in mounts if path.is_mount()]
         steps += [["ip", "netns", "del", path.name] for path in NAMESPACES.glob(f"{self.prefix}*")]
         if failures := [failure for step in steps if (failure := _failure(*step))]:
             raise RigError("; ".join(failures))
