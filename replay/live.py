@@ -18,6 +18,7 @@ from twin.twin import Twin
 
 if TYPE_CHECKING:
     from replay.recorder import Recorder
+    from twin.site import Site
 
 
 class Live:
@@ -50,6 +51,13 @@ class Live:
             from replay.recorder import Recorder
 
             self._recorder = Recorder(record, topology, source)
+
+    @classmethod
+    def of(cls, site: Site, record: Path | None = None) -> Self:
+        """The pipeline of a site file. Raises InputError or MissingTool where it cannot run."""
+        from collectors.build import build
+
+        return cls(site.name, site.topology, build(site), rules=site.rules, source=site.source, record=record)
 
     async def __aenter__(self) -> Self:
         self._supervisor.start()

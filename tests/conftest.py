@@ -27,7 +27,7 @@ def in_ci() -> bool:
     return os.environ.get("CI", "").lower() in ("1", "true", "yes")
 
 
-def _unavailable(reason: str) -> None:
+def give_up(reason: str) -> None:
     if in_ci():
         pytest.fail(f"{reason} (in CI every service test must run)", pytrace=False)
     pytest.skip(reason)
@@ -36,11 +36,11 @@ def _unavailable(reason: str) -> None:
 @pytest.fixture
 def unavailable() -> Callable[[str], None]:
     """Call with a reason: skips the test, or fails it in CI, where everything must run."""
-    return _unavailable
+    return give_up
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("service"):
         missing = [name for name in marker.args if shutil.which(PROGRAMS[name], path=_PATH) is None]
         if missing:
-            _unavailable(f"not installed: {', '.join(missing)} (apt-get install {' '.join(missing)})")
+            give_up(f"not installed: {', '.join(missing)} (apt-get install {' '.join(missing)})")

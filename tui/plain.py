@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from twin.frames import NS
 from twin.incident import Incident
 from twin.snapshot import Event, PlaneView, Snapshot
+
+if TYPE_CHECKING:
+    from twin.frames import Frame
+    from twin.twin import Twin
 
 _EVERY = 10 * NS  # a line on the planes at least this often, event time
 
@@ -74,6 +78,16 @@ def ports_line(snapshot: Snapshot) -> str:
     return f"{clock(snapshot.time)}  ports    {', '.join(told[:8])}{more}"
 
 
+def follow(twin: Twin, frames: Iterable[Frame], write: Callable[[str], None]) -> None:
+    """Takes all frames and writes a line for whatever the twin says of them."""
+    lines = Lines(twin)
+    for frame in frames:
+        twin.ingest(frame)
+        lines.tell(write)
+    twin.finish()
+    lines.tell(write)
+
+
 class Lines:
     """Turns what a twin has said since the last call into lines."""
 
@@ -81,6 +95,10 @@ class Lines:
         self._twin = twin
         self._said = 0
         self._planes_at = 0
+
+    def tell(self, write: Callable[[str], None]) -> None:
+        for line in self.fresh():
+            write(line)
 
     def fresh(self) -> Iterator[str]:
         """Lines for everything new; the planes when an incident came or went, and every ten seconds."""

@@ -47,14 +47,15 @@ class Intake:
         patience = self.sources.patience()
         for parts in self._rounds:
             for (kind, metric, _), columns in parts.items():
-                sizes = [len(rows) for rows, *_ in columns]
+                rows, values, times, stamps, sources = zip(*columns, strict=True)
+                sizes = [len(r) for r in rows]
                 table(kind).update(
                     metric,
-                    np.concatenate([rows for rows, *_ in columns]),
-                    np.concatenate([values for _, values, *_ in columns]),
-                    np.repeat(np.array([t for _, _, t, _, _ in columns], np.int64), sizes),
-                    np.repeat(np.array([t for _, _, _, t, _ in columns], np.int64), sizes),
-                    np.repeat(np.array([s for *_, s in columns], np.int32), sizes),
+                    np.concatenate(rows),
+                    np.concatenate(values),
+                    np.repeat(np.array(times, np.int64), sizes),
+                    np.repeat(np.array(stamps, np.int64), sizes),
+                    np.repeat(np.array(sources, np.int32), sizes),
                     patience,
                 )
         self._rounds.clear()

@@ -74,7 +74,6 @@ class KindState:
     series: dict[str, Series] = field(default_factory=dict)
     late: int = 0  # readings older than what was known
     restarts: int = 0
-    implausible: int = 0
     unknown_metrics: set[str] = field(default_factory=set)
 
     def get(self, metric: str) -> Series | None:
@@ -162,7 +161,6 @@ class KindState:
         ceiling = self.ceilings.get(s.metric.name)
         if ceiling is not None:
             wild = rate > ceiling[rows] * HEADROOM
-            self.implausible += int(np.count_nonzero(wild))
             rate[wild] = np.nan
         s.value[rows] = rate
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,14 +11,9 @@ import pytest
 
 from collectors.base import Sample
 from collectors.nvml import NvmlCollector
+from tests.conftest import give_up
 from tests.rigs.nvml.rig import FakeGpu, Standin, build, gpu
 from twin.frames import as_float
-
-
-def _unavailable(reason: str) -> None:
-    if os.environ.get("CI", "").lower() in ("1", "true", "yes"):
-        pytest.fail(f"{reason} (in CI every test must run)", pytrace=False)
-    pytest.skip(reason)
 
 
 class Time:
@@ -49,7 +43,7 @@ def eight(**options: object) -> list[FakeGpu]:
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("cc") is None:
-        _unavailable("no C compiler for the stand-in of NVML")
+        give_up("no C compiler for the stand-in of NVML")
     return build(tmp_path_factory.mktemp("nvml"))
 
 

@@ -7,21 +7,16 @@ import json
 import os
 import re
 import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import yaml
 
-from collectors.build import build
-from replay.live import Live
 from tests.rigs.ibsim import IbFabric
-from twin.incident import Incident
-from twin.site import load_site
+from tests.rigs.watch import PATIENCE_S, Watch
 
 pytestmark = pytest.mark.service("ibsim-utils", "opensm", "infiniband-diags")
-
-PATIENCE_S = 40.0
 
 
 async def fabrictwin(*arguments: str, env: dict[str, str] | None = None) -> tuple[int, str, str]:
@@ -58,33 +53,6 @@ def site_file(tmp_path: Path, fabric: IbFabric, topology: dict[str, object], eve
     collector = {"infiniband": {"every": every, "discover_every": "3s", "timeout": "4s", "env": fabric.env}}
     path.write_text(yaml.safe_dump({"name": "rig", "topology": topology, "collectors": [collector]}))
     return path
-
-
-class Watch:
-    """A site watched in the background; `until` waits for something to be so."""
-
-    def __init__(self, site: Path) -> None:
-        loaded = load_site(site)
-        self.live = Live(loaded.name, loaded.topology, build(loaded), rules=loaded.rules)
-
-    async def run(self) -> None:
-        async for frame in self.live.frames():
-            self.live.twin.ingest(frame)
-
-    @property
-    def incidents(self) -> tuple[Incident, ...]:
-        return self.live.twin.incidents
-
-    async def until(self, true: Callable[[], bool], what: str) -> None:
-        try:
-            async with asyncio.timeout(PATIENCE_S):
-                while not true():
-                    await asyncio.sleep(0.1)
-        except TimeoutError:
-            pytest.fail(f"{what} did not come: {[(i.kind, i.cause, i.state) for i in self.incidents]}")
-
-    def open_(self) -> list[tuple[str, str]]:
-        return [(i.kind, i.cause) for i in self.incidents if i.is_open]
 
 
 @pytest.fixture

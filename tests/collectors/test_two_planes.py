@@ -13,14 +13,11 @@ import numpy as np
 import pytest
 import yaml
 
-from collectors.build import build
 from replay.analyze import analyze_trace
-from replay.live import Live
 from replay.trace import open_trace
 from tests.rigs.netns import TwoPlanes, missing_requirements
+from tests.rigs.watch import Watch
 from twin.frames import NS
-from twin.incident import Incident
-from twin.site import load_site
 
 pytestmark = pytest.mark.service("iproute2", "iperf3")
 
@@ -53,26 +50,6 @@ def site_file(tmp_path: Path, rig: TwoPlanes) -> Path:
     return path
 
 
-class Watch:
-    def __init__(self, site: Path, record: Path) -> None:
-        loaded = load_site(site)
-        self.live = Live(
-            loaded.name, loaded.topology, build(loaded), rules=loaded.rules, source=loaded.source, record=record
-        )
-
-    async def run(self) -> None:
-        async for frame in self.live.frames():
-            self.live.twin.ingest(frame)
-
-    def open_(self) -> list[Incident]:
-        return [i for i in self.live.twin.incidents if i.is_open]
-
-    async def until(self, true: Callable[[], bool], seconds: float) -> None:
-        async with asyncio.timeout(seconds):
-            while not true():
-                await asyncio.sleep(0.05)
-
-
 def kernel_sent(rig: TwoPlanes, plane: str) -> int:
     """Bytes the hosts sent into a plane, as `ip` reads them from the kernel in each namespace."""
     total = 0
@@ -103,7 +80,7 @@ async def test_a_cut_plane_is_found_costed_and_healed_and_the_recording_says_the
     async with watch.live:
         task = asyncio.create_task(watch.run())
         await asyncio.sleep(SETTLE_S)
-        await watch.until(lambda: watch.live.twin.snapshot().version >= 3, 20)
+        await watch.until(lambda: watch.live.twin.snapshot().version >= 3, "three readings", 20)
         before = watch.live.twin.snapshot()
         assert [round(p.capacity_fraction, 6) for p in before.planes] == [1, 1]
         assert all(p.used_fraction > 0.7 for p in before.planes), before.planes
@@ -111,8 +88,8 @@ async def test_a_cut_plane_is_found_costed_and_healed_and_the_recording_says_the
 
         cut = time.time_ns()
         rig.cut(rig.plane_cables("B"))
-        await watch.until(lambda: [i.kind for i in watch.open_()] == ["plane_down"], 20)
-        incident = watch.open_()[0]
+        await watch.until(lambda: watch.open_() == [("plane_down", "plane:B")], "plane_down", 20)
+        incident = watch.standing()[0]
         assert (incident.cause, incident.effect["bandwidth_fraction"]) == ("plane:B", 0.5)
         assert set(incident.affected.names) == set(rig.hosts)
         assert (incident.detected - cut) / NS <= 3 * SAMPLE_S
@@ -126,10 +103,10 @@ async def test_a_cut_plane_is_found_costed_and_healed_and_the_recording_says_the
         assert counted > 0.7 * len(rig.hosts) * RATE_MBIT * 1e6
         assert twin_rate(watch, 0, since) == pytest.approx(counted, rel=0.02)
         assert watch.live.twin.snapshot().planes[1].tx_bits_per_second == 0
-        assert [i.kind for i in watch.open_()] == ["plane_down"]
+        assert watch.open_() == [("plane_down", "plane:B")]
 
         rig.heal(rig.plane_cables("B"))
-        await watch.until(lambda: watch.open_() == [], 20)
+        await watch.until(lambda: watch.open_() == [], "the end of it", 20)
         assert [(i.kind, i.cause) for i in watch.live.twin.incidents] == [("plane_down", "plane:B")]
         await watch.live.close()
         await task
@@ -143,21 +120,21 @@ async def test_one_cut_cable_is_one_link_and_a_leafs_cables_are_one_switch(rig: 
     watch = Watch(site_file(tmp_path, rig), tmp_path / "t.mcap")
     async with watch.live:
         task = asyncio.create_task(watch.run())
-        await watch.until(lambda: watch.live.twin.snapshot().version >= 3, 20)
+        await watch.until(lambda: watch.live.twin.snapshot().version >= 3, "three readings", 20)
         cable = rig.cable("h2/nic0/p0")
         rig.cut([cable])
-        await watch.until(lambda: [(i.kind, i.cause) for i in watch.open_()] == [("link_down", "h2/nic0/p0")], 20)
-        assert watch.open_()[0].affected.names == ("h2",)
+        await watch.until(lambda: watch.open_() == [("link_down", "h2/nic0/p0")], "link_down", 20)
+        assert watch.standing()[0].affected.names == ("h2",)
         rig.heal([cable])
-        await watch.until(lambda: watch.open_() == [], 20)
+        await watch.until(lambda: watch.open_() == [], "the end of it", 20)
 
         leaf = [c for c in rig.cables if c.a.startswith("A-leaf-0/") or c.b.startswith("A-leaf-0/")]
         rig.cut(leaf)
-        await watch.until(lambda: [(i.kind, i.cause) for i in watch.open_()] == [("switch_down", "A-leaf-0")], 20)
-        assert set(watch.open_()[0].affected.names) == {"h0", "h1"}
+        await watch.until(lambda: watch.open_() == [("switch_down", "A-leaf-0")], "switch_down", 20)
+        assert set(watch.standing()[0].affected.names) == {"h0", "h1"}
         await asyncio.sleep(3)
-        assert [i.kind for i in watch.open_()] == ["switch_down"]
+        assert watch.open_() == [("switch_down", "A-leaf-0")]
         rig.heal(leaf)
-        await watch.until(lambda: watch.open_() == [], 20)
+        await watch.until(lambda: watch.open_() == [], "the end of it", 20)
         await watch.live.close()
         await task

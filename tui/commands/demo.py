@@ -14,7 +14,6 @@ from twin.errors import InputError
 from twin.simulator.scenario import DEMO, Scenario
 
 if TYPE_CHECKING:
-    from tui.plain import Lines
     from tui.session import PacedSession
     from twin.frames import Frame
 
@@ -71,24 +70,14 @@ def _session(scenario: Scenario, speed: float) -> PacedSession:
 
 def _tell(scenario: Scenario, speed: float) -> None:
     """The scenario as lines."""
-    from tui.plain import Lines
+    from tui.plain import follow
     from twin.simulator.simulation import Simulation
     from twin.twin import Twin
 
     simulation = Simulation(scenario, start=time.time_ns() // 10**9 * 10**9)
     twin = Twin(simulation.topology)
-    lines = Lines(twin)
-    for frame in _paced(simulation.frames(), speed):
-        twin.ingest(frame)
-        _print(lines)
-    twin.finish()
-    _print(lines)
+    follow(twin, _paced(simulation.frames(), speed), click.echo)
     click.echo(f"end of the scenario: {scenario.about}; {len(twin.incidents)} incidents")
-
-
-def _print(lines: Lines) -> None:
-    for line in lines.fresh():
-        click.echo(line)
 
 
 def _paced(frames: Iterator[Frame], speed: float) -> Iterator[Frame]:

@@ -10,14 +10,13 @@ from twin.errors import InputError
 
 def open_live(site: str | None, record: Path | None = None) -> Live:
     """The pipeline of a site file, or of this host. Raises InputError or MissingTool where it cannot run."""
-    from collectors.build import build, build_own
-
     if site is None:
+        from collectors.build import build_own
+
         topology, collectors = build_own()
         if not collectors:
             raise InputError("this host has no network interface to watch; name a site file")
         return Live("this host", topology, collectors, record=record)
     from twin.site import load_site
 
-    loaded = load_site(site)
-    return Live(loaded.name, loaded.topology, build(loaded), rules=loaded.rules, source=loaded.source, record=record)
+    return Live.of(load_site(site), record)

@@ -39,16 +39,8 @@ def command(trace: Path, site: str | None, speed: float, plain: bool, ascii_only
         finally:
             player.close()
         return
-    from tui.plain import Lines
+    from tui.plain import follow
 
-    twin = opened.twin()
-    lines = Lines(twin)
-    for frame in opened.frames():
-        twin.ingest(frame)
-        for line in lines.fresh():
-            click.echo(line)
-    twin.finish()
-    for line in lines.fresh():
-        click.echo(line)
+    follow(opened.twin(), opened.frames(), click.echo)
     for problem in opened.problems:
         click.echo(f"fabrictwin: {problem}", err=True)

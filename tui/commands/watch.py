@@ -50,11 +50,9 @@ async def _lines(live: Live, duration: float | None) -> None:
     lines = Lines(live.twin)
     async for frame in until_stopped(live, duration):
         live.twin.ingest(frame)
-        for line in lines.fresh():
-            click.echo(line)
+        lines.tell(click.echo)
     live.twin.finish()
-    for line in lines.fresh():
-        click.echo(line)
+    lines.tell(click.echo)
 
 
 async def until_stopped(live: Live, duration: float | None) -> AsyncIterator[Frame]:

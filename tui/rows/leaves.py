@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tui.rows.heatmap import ALL_DOWN, GOOD, NO_LINK, NOT_KNOWN, PART, PlaneMap, Tally, merge_columns
 from tui.rows.planes import plane_name
-from tui.text import Line, bar, count, cut, fit, percent, plural, section
+from tui.text import Line, bar, cut, fit, percent, plural, section
 from twin.topology.model import Topology
 
 _KIND_STYLE = {ALL_DOWN: "cell_down", PART: "cell_part", NOT_KNOWN: "cell_unknown", GOOD: "cell_ok"}
@@ -176,13 +176,3 @@ def leaf_lines(
 def leaf_rows(height: int) -> int:
     """How many leaves a map of `height` lines shows."""
     return max(1, height - (3 if height >= 6 else 2))
-
-
-def leaf_summary(topology: Topology, map_: PlaneMap, row: int) -> str:
-    """A leaf in a sentence, for the note line."""
-    hosts, ups = map_.hosts, map_.ups
-    name = topology.switches.name[map_.index.leaves[row]]
-    return (
-        f"{name}: {count(int(hosts.up[row]))} of {count(int(hosts.total[row]))} host links up, "
-        f"{count(int(ups.up[row]))} of {count(int(ups.total[row]))} uplinks up"
-    )
