@@ -11,18 +11,24 @@ import asyncio
 import time
 from collections.abc import Collection, Mapping
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from collectors.base import Clock, CollectorError, Sample, frame_time
+from collectors.base import Clock, Collector, CollectorError, Sample, frame_time
 from collectors.tools import AT_ONCE, Output, find_tool, run_tool
 from twin.address import link_name
+from twin.errors import InputError
 from twin.frames import Column, Frame, column
 from twin.ibtools import complaints, linkinfo, netdiscover, queryerrors
 from twin.ibtools.discovery import Discovery
 from twin.ibtools.dump import DumpError
 from twin.ibtools.speeds import link_rate
 from twin.topology.ibnames import Names, name_all
+
+if TYPE_CHECKING:
+    from twin.site import Site
+    from twin.sitespecs import InfinibandSpec
 
 _DATA = {"PortXmitData": "tx_bytes", "PortRcvData": "rx_bytes"}  # in 4-byte words
 _COUNTS = {
@@ -225,3 +231,25 @@ def _why(output: Output) -> str:
         return "the fabric has no subnet manager"
     lines = [heard.fatal or "", *heard.other]
     return next((line.strip() for line in lines if line.strip()), "")
+
+
+def build(spec: InfinibandSpec, site: Site) -> list[Collector]:
+    """The collector of one fabric. Raises InputError where the site does not tell which plane it is."""
+    plane, topo = spec.plane, site.topology
+    if plane is not None and plane not in topo.planes:
+        raise InputError(
+            f"collectors: infiniband: {topo.name} has no plane {plane!r}; it has {', '.join(topo.planes)}"
+        )
+    if plane is None and len(topo.planes) > 1:
+        raise InputError(
+            f"collectors: infiniband: {topo.name} has planes {', '.join(topo.planes)}; say which one this fabric is "
+            "(plane: A), one collector a plane"
+        )
+    row = topo.planes.index(plane) if plane is not None else (0 if topo.planes else -1)
+    mine = [name for name, p in zip(topo.port_names, topo.ports.plane.tolist(), strict=True) if p == row]
+    name = f"infiniband:{plane}" if plane is not None else "infiniband"
+    collector = InfinibandFabricCollector(
+        name=name, expected=mine, interval=spec.every, discover_every=spec.discover_every,
+        timeout=spec.timeout, ca=spec.ca, port=spec.port, env=spec.env,
+    )  # fmt: skip
+    return [collector]

@@ -19,6 +19,10 @@ PROGRAMS = {
     "ethtool": "ethtool",
     "lldpd": "lldpd",
     "tmux": "tmux",
+    "snmpd": "snmpd",
+    "mosquitto": "mosquitto",
+    "prometheus": "prometheus",
+    "prometheus-node-exporter": "prometheus-node-exporter",
 }
 _PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 

@@ -23,3 +23,11 @@ class MissingTool(FabrictwinError):
     def __init__(self, tool: str, package: str, purpose: str) -> None:
         self.tool = tool
         super().__init__(f"{tool} not found: it is needed {purpose}; install the package {package}")
+
+
+class MissingLibrary(FabrictwinError):
+    """An optional library that a source needs is not installed. extra: the optional part that brings it."""
+
+    def __init__(self, library: str, extra: str, purpose: str) -> None:
+        self.library = library
+        super().__init__(f"{library} not installed: it is needed {purpose}; pip install 'fabrictwin[{extra}]'")

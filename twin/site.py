@@ -5,80 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import BeforeValidator, Field, model_validator
+from typing import Any
 
 from twin.detectors.rules import Rules
 from twin.errors import InputError
+from twin.sitespecs import AgentSpec, CollectorSpec, Spec
 from twin.topology.model import Topology
 from twin.topology.presets import PRESETS, check_parameters, preset, unknown_preset
-from twin.topology.wiring import Accept, Strict, Wiring, read_wiring
-from twin.units import seconds
-from twin.yamlfile import Document, load
-
-Duration = Annotated[float, BeforeValidator(seconds), Field(gt=0)]
+from twin.topology.wiring import Accept, read_wiring
+from twin.yamlfile import Document, Strict, load
 
 
 class DiscoverSpec(Strict):
     """Dumps to take the wiring from: one fabric, or one a plane."""
 
     ibnetdiscover: str | dict[str, str]
-
-
-class HostSpec(Strict):
-    """Network interfaces and InfiniBand devices of a host, from its /sys."""
-
-    name: str | None = None
-    sys: str = "/sys"
-    every: Duration = 1.0
-    devices: dict[str, str] = {}
-
-
-class InfinibandSpec(Strict):
-    """One InfiniBand fabric through infiniband-diags. env: environment of the tools."""
-
-    plane: str | None = None
-    every: Duration = 5.0
-    discover_every: Duration = 60.0
-    ca: str | None = None
-    port: int | None = None
-    timeout: Duration = 30.0
-    env: dict[str, str] = {}
-
-
-class NvmlSpec(Strict):
-    """GPUs and NVLinks of a host through NVML. gpus: UUID or PCI address -> address, where order does not tell."""
-
-    name: str | None = None
-    every: Duration = 1.0
-    deadline: Duration = 5.0
-    gpus: dict[str, str] = {}
-
-
-Spec = HostSpec | InfinibandSpec | NvmlSpec
-
-
-class CollectorSpec(Strict):
-    host: HostSpec | None = None
-    infiniband: InfinibandSpec | None = None
-    nvml: NvmlSpec | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _one(cls, data: Any) -> Any:
-        if not isinstance(data, dict) or len(data) != 1:
-            raise ValueError(f"expected one collector with its options, such as {{host: {{}}}}, found {data!r}")
-        kind = next(iter(data))
-        if kind not in cls.model_fields:
-            raise ValueError(f"{kind!r} is not a collector of this version; it has {', '.join(cls.model_fields)}")
-        return {kind: data[kind] or {}}
-
-    @property
-    def spec(self) -> Spec:
-        chosen = self.host or self.infiniband or self.nvml
-        assert chosen is not None
-        return chosen
 
 
 class PowerSpec(Strict):
@@ -92,6 +33,7 @@ class SiteFile(Strict):
     planes: dict[str, dict[str, Any] | None] = {}
     power: PowerSpec = PowerSpec()
     collectors: list[CollectorSpec] = []
+    agent: AgentSpec = AgentSpec()
     alerts: dict[str, str] = {}
     rules: dict[str, float] = {}
     accept: list[Accept] = []
@@ -107,6 +49,8 @@ class Site:
     rules: Rules = field(default_factory=Rules.load)
     source: dict[str, Any] = field(default_factory=dict)  # the file as written, for the recording
     accept: tuple[str, ...] = ()  # findings of `topology validate` that are meant so
+    agent: AgentSpec = field(default_factory=AgentSpec)
+    directory: Path = Path()  # what file names in it are relative to
 
 
 def load_site(argument: str | Path, parameters: Mapping[str, int] | None = None) -> Site:
@@ -157,7 +101,8 @@ def _read(document: Document) -> Site:
         raise InputError(problems)
     collectors = tuple(c.spec for c in spec.collectors)
     accept = (*spec.accept, *accepted)
-    return Site(spec.name or topo.name, topo, collectors, rules, document.data, accept)
+    here = Path(document.path).parent
+    return Site(spec.name or topo.name, topo, collectors, rules, document.data, accept, spec.agent, here)
 
 
 def _accepted(wiring: Document) -> tuple[str, ...]:
@@ -223,6 +168,3 @@ class _Nested(Document):
 
     def line(self, place: tuple[str | int, ...]) -> int:
         return self.whole.line((*self.place, *place))
-
-
-__all__ = ["HostSpec", "InfinibandSpec", "NvmlSpec", "Site", "Wiring", "load_site"]

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from twin.errors import InputError
 
@@ -17,6 +17,12 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _SHOWN = 60
 _DEEPEST = 60
 _MOST_REPEATED = 100_000  # values reached through aliases: more is a mistake or an attack
+
+
+class Strict(BaseModel):
+    """A part of a file that refuses keys it does not know."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class Document:

@@ -13,9 +13,8 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 from twin.errors import InputError
 from twin.simulator.scenario import ACTIONS, Fault, Phase, Scenario, Workload
 from twin.topology.presets import PRESETS, check_parameters, unknown_preset
-from twin.topology.wiring import Strict
 from twin.units import seconds
-from twin.yamlfile import Document, load
+from twin.yamlfile import Document, Strict, load
 
 KINDS = (
     "plane_down", "plane_degraded", "plane_silent", "switch_down", "link_down", "link_flapping", "link_slow",

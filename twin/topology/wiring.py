@@ -12,10 +12,10 @@ from twin.topology.short.entries import Entry
 from twin.topology.short.links import Known, LinkReader, more, switch_port
 from twin.topology.short.pattern import holds_range
 from twin.topology.wiring_rest import without
-from twin.topology.wiring_spec import Accept, LinkSpec, NodeSpec, Strict, SwitchSpec, Wiring
+from twin.topology.wiring_spec import Accept, LinkSpec, NodeSpec, SwitchSpec, Wiring
 from twin.yamlfile import Document, Place
 
-__all__ = ["Accept", "Strict", "Wiring", "read_wiring"]
+__all__ = ["Accept", "Wiring", "read_wiring"]
 
 MOST_ROWS = 10_000_000  # nodes, GPUs, NIC ports and supplies together: more is a mistake or an attack
 _PORT = re.compile(r"(?P<owner>.+)/p(?P<port>\d+)")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from twin.topology.checks.accept import check_accept
 from twin.units import bits_per_second
+from twin.yamlfile import Strict
 
 MOST_GPUS = 1024  # of a node
 _NAME = re.compile(r"[^/\s]+")
@@ -45,10 +46,6 @@ def _cable(value: Any) -> Any:
 
 
 Names = Annotated[list[str], BeforeValidator(_one)]
-
-
-class Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
 
 
 class NodeSpec(Strict):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from twin.address import natural
@@ -135,14 +135,12 @@ def switch_ports(sketch: Sketch) -> dict[tuple[str, str], int]:
     out: dict[tuple[str, str], int] = {}
     example: tuple[str, int, int] | None = None
     for switch, ports in names.items():
-        split = [s for s in map(hints.split_port, ports) if s is not None]
-        most = max((part for _, part in split), default=0)
-        parts = next((p for p in _PARTS if p > most), most + 1)
-        numbers = _numbers(ports, parts)
+        numbers = number_ports(ports)
         out |= {(switch, port): number for port, number in numbers.items()}
+        split = [port for port in ports if hints.split_port(port)]
         if split and example is None:
-            port = min((p for p in ports if hints.split_port(p)), key=natural)
-            example = port, numbers[port], parts
+            port = min(split, key=natural)
+            example = port, numbers[port], _parts(ports)
     if example:
         port, number, parts = example
         sketch.notes.append(
@@ -151,9 +149,16 @@ def switch_ports(sketch: Sketch) -> dict[tuple[str, str], int]:
     return out
 
 
-def _numbers(ports: set[str], parts: int) -> dict[str, int]:
-    """A number a port: the name's own where that tells ports apart."""
+def _parts(ports: Iterable[str]) -> int:
+    """Into how many parts the ports of a switch are split at most, from names like `swp3s1`."""
+    most = max((split[1] for port in ports if (split := hints.split_port(port)) is not None), default=0)
+    return next((p for p in _PARTS if p > most), most + 1)
+
+
+def number_ports(ports: Collection[str]) -> dict[str, int]:
+    """A number a port of one switch: the name's own where that tells ports apart."""
     ordered = sorted(ports, key=natural)
+    parts = _parts(ordered)
     wanted: dict[str, int] = {}
     several = Counter(found[-1] for port in ordered if (found := hints.numbers(port)))
     for port in ordered:
