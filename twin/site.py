@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator, ConfigDict
 
 from twin.detectors.rules import Rules
 from twin.errors import InputError
@@ -13,13 +15,52 @@ from twin.sitespecs import AgentSpec, CollectorSpec, Spec
 from twin.topology.model import Topology
 from twin.topology.presets import PRESETS, check_parameters, preset, unknown_preset
 from twin.topology.wiring import Accept, read_wiring
+from twin.units import bits_per_second
 from twin.yamlfile import Document, Strict, load
+
+if TYPE_CHECKING:
+    from twin.topology.importers.combine import Request
+
+Files = str | dict[str, str] | None
+Speed = Annotated[float, BeforeValidator(bits_per_second)]
 
 
 class DiscoverSpec(Strict):
-    """Dumps to take the wiring from: one fabric, or one a plane."""
+    """Files to take the wiring from: one source of the fabric, and what single hosts say beside it.
 
-    ibnetdiscover: str | dict[str, str]
+    Several files have a name each: the plane for ibnetdiscover, the host or a pattern for others.
+    """
+
+    model_config = ConfigDict(extra="forbid", alias_generator=lambda name: name.replace("_", "-"))
+
+    ibnetdiscover: Files = None
+    lldp: Files = None
+    air: str | None = None
+    spectrum_x: str | None = None
+    netq: str | None = None
+    slurm: str | None = None
+    topograph: str | None = None
+    containerlab: str | None = None
+    nvidia_smi: Files = None
+    nccl: Files = None
+    nvml: Files = None
+    link_speed: Speed | None = None
+    gpus_per_node: int | None = None
+    gpu_model: str | None = None
+
+    def request(self, here: Path) -> Request:
+        """What to read, with file names relative to `here`."""
+        from twin.topology.importers.combine import Request
+        from twin.topology.importers.sketch import Sizes
+
+        sources: dict[str, list[str]] = {}
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if name not in ("link_speed", "gpus_per_node", "gpu_model") and value is not None:
+                named = value.items() if isinstance(value, dict) else [("", value)]
+                files = [f"{who}={here / file}" if who else str(here / file) for who, file in named]
+                sources[name.replace("_", "-")] = files
+        return Request(sources, Sizes(self.link_speed, self.gpus_per_node, self.gpu_model))
 
 
 class PowerSpec(Strict):
@@ -129,11 +170,9 @@ def _topology(document: Document, spec: dict[str, Any], accepted: list[str]) -> 
         raise InputError(document.problem(("topology", "file"), f"{spec['file']!r}: no such file beside this one"))
     if ways == ["file"]:
         return _wiring(load(here / str(spec["file"])), accepted)
-    from twin.topology.discovery import discover_files
+    from twin.topology.importers.combine import discover
 
-    found = _Nested(document, ("topology", "discover")).check(DiscoverSpec).ibnetdiscover
-    files = {"A": found} if isinstance(found, str) else found
-    return discover_files({plane: here / path for plane, path in files.items()})
+    return discover(_Nested(document, ("topology", "discover")).check(DiscoverSpec).request(here))
 
 
 def _wiring(document: Document, accepted: list[str]) -> Topology:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import functools
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import msgspec
 
+from twin.errors import InputError
 from twin.topology.presets import PRESETS
-from twin.units import seconds
+from twin.units import bits_per_second, seconds
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -54,6 +56,35 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 plain_option = click.option(
     "--plain", is_flag=True, help="Lines instead of the screen; the default without a terminal."
 )
+
+
+def output_option(function: F) -> F:
+    """`-o FILE` and `--force`, as `output` and `force`; for `write`."""
+    function = click.option("--force", is_flag=True, help="Replace the file where it is there already.")(function)
+    path = click.Path(dir_okay=False, path_type=Path)
+    return click.option("-o", "--output", type=path, help="File to write.")(function)
+
+
+def write(text: str, output: Path | None, force: bool) -> None:
+    """Text to a file or to standard output. A file that says something else is not lost without --force."""
+    if output is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        if not force and output.exists() and output.read_text(encoding="utf-8", errors="replace") != text:
+            raise InputError(f"{output}: is there already and says something else; --force replaces it")
+        output.write_text(text, encoding="utf-8")
+    except OSError as problem:
+        raise InputError(f"{output}: cannot be written: {problem.strerror}") from problem
+    click.echo(f"wrote {output}", err=True)
+
+
+def speed(option: str, value: str) -> float:
+    """Bits/s that an option gives. Raises InputError that names the option."""
+    try:
+        return bits_per_second(value)
+    except ValueError as problem:
+        raise InputError(f"{option}: {problem}") from problem
 
 
 def print_json(value: Any) -> None:

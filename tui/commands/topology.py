@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tui.commands.options import json_option, preset_sizes, print_json
+from tui.commands.options import json_option, output_option, preset_sizes, print_json, speed, write
+from tui.commands.topology_discover import discover, nvml
 from twin.errors import InputError
 from twin.topology.model import Topology
 from twin.topology.presets import PRESETS
@@ -21,6 +22,10 @@ FORMATS = ("yaml", "json", "ibnetdiscover", "dot", "mermaid", "slurm")
 @click.group()
 def command() -> None:
     """The wiring: what a fabric is made of, from a preset, a site file or a discovery."""
+
+
+command.add_command(discover)
+command.add_command(nvml)
 
 
 @command.command()
@@ -100,7 +105,7 @@ def drift(design: str, found: str, sizes: dict[str, int], as_json: bool) -> int:
 @click.option("--plane", help="Which plane: ibnetdiscover holds one, slurm may.")
 @click.option("--link-speed", help="Give every link this speed instead, e.g. 200G: ibsim knows speeds up to HDR.")
 @click.option("--short", is_flag=True, help="YAML with ranges for regular shapes: for people, who edit it.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="File to write.")
+@output_option
 def export(
     site: str,
     sizes: dict[str, int],
@@ -109,6 +114,7 @@ def export(
     link_speed: str | None,
     short: bool,
     output: Path | None,
+    force: bool,
 ) -> None:
     """The wiring in its explicit form, as a dump that `ibsim` can load, as a drawing or as Slurm's topology.conf.
 
@@ -126,7 +132,7 @@ def export(
         topo = _at_speed(topo, link_speed)
     if short and form != "yaml":
         raise InputError(f"--short: only YAML has short forms, not {form}")
-    _write(_exported(topo, "short" if short else form, plane, loaded.accept), output)
+    write(_exported(topo, "short" if short else form, plane, loaded.accept), output, force)
 
 
 def _exported(topo: Topology, form: str, plane: str | None, accept: tuple[str, ...]) -> str:
@@ -169,24 +175,8 @@ def _at_speed(topo: Topology, text: str) -> Topology:
 
     import numpy as np
 
-    from twin.units import bits_per_second
-
-    try:
-        speed = bits_per_second(text)
-    except ValueError as problem:
-        raise InputError(f"--link-speed: {problem}") from problem
-    return replace(topo, links=replace(topo.links, speed=np.full(len(topo.links.a), speed)))
-
-
-def _write(text: str, output: Path | None) -> None:
-    if output is None:
-        click.echo(text, nl=False)
-        return
-    try:
-        output.write_text(text, encoding="utf-8")
-    except OSError as problem:
-        raise InputError(f"{output}: cannot be written: {problem.strerror}") from problem
-    click.echo(f"wrote {output}", err=True)
+    bits = speed("--link-speed", text)
+    return replace(topo, links=replace(topo.links, speed=np.full(len(topo.links.a), bits)))
 
 
 @command.command()
@@ -207,87 +197,6 @@ def _preset_json(name: str) -> dict[str, Any]:
     p = PRESETS[name]
     sizes = [{"name": q.name, "default": q.default, "help": q.help} for q in p.parameters]
     return {"name": p.name, "about": p.about, "source": p.source, "parameters": sizes}
-
-
-@command.command()
-@click.option(
-    "--ibnetdiscover", multiple=True, metavar="[PLANE=]FILE",
-    help="A dump of ibnetdiscover, either form; once a plane.",
-)  # fmt: skip
-@click.option(
-    "--lldp", multiple=True, metavar="[HOST=]FILE|DIR",
-    help="Output of `lldpcli -f json0 show neighbors`, once a host and switch; or a DIR of files named after them.",
-)  # fmt: skip
-@click.option("--air", metavar="FILE", help="A vendor AIR export (JSON).")
-@click.option("--spectrum-x", metavar="FILE", help="A Spectrum-X generator's topology (JSON).")
-@click.option("--netq", metavar="FILE", help="A NetQ topology graph (JSON).")
-@click.option("--slurm", metavar="FILE", help="Slurm's topology.conf or topology.yaml.")
-@click.option("--topograph", metavar="FILE", help="A topograph model (YAML).")
-@click.option("--containerlab", metavar="FILE", help="A containerlab topology (YAML).")
-@click.option(
-    "--nvidia-smi", multiple=True, metavar="[HOST=]FILE",
-    help="Output of `nvidia-smi topo -m`: GPUs, NICs and NVLinks of HOST (a name or pattern; else of all GPU hosts).",
-)  # fmt: skip
-@click.option("--nccl", multiple=True, metavar="[HOST=]FILE", help="A NCCL topology (XML), of HOST as above.")
-@click.option("--link-speed", help="Speed of links whose speed the input does not say, e.g. 400G.")
-@click.option("--gpus-per-node", type=click.IntRange(0, 1024), help="GPUs of a GPU host, where no --nvidia-smi says.")
-@click.option("--gpu-model", help="Model of the GPUs, e.g. b300.")
-@click.option("--name", help="Name of the fabric.")
-@click.option("--long", is_flag=True, help="Every link on a line of its own, without ranges.")
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Wiring file to write.")
-@json_option
-def discover(
-    output: Path | None, as_json: bool, long: bool, link_speed: str | None, gpus_per_node: int | None,
-    gpu_model: str | None, name: str | None, **sources: tuple[str, ...] | str | None,
-) -> None:  # fmt: skip
-    """The wiring from what other tools say, as a file that --site and topology commands read.
-
-    One source of the fabric, and any number of single hosts beside it. What had to be inferred is said, with the
-    reason, in comments at the head of the file.
-
-    \b
-    Examples:
-      fabrictwin topology discover --ibnetdiscover A=planeA.out --ibnetdiscover B=planeB.out -o wiring.yaml
-      fabrictwin topology discover --lldp collected/ --nvidia-smi 'gpu-*=topo.txt' -o wiring.yaml
-      fabrictwin topology discover --slurm /etc/slurm/topology.conf --gpus-per-node 8 -o wiring.yaml
-    """
-    from twin.topology.importers import combine
-    from twin.topology.importers.sketch import Sizes
-    from twin.topology.summary import summary, text
-
-    given = {
-        option.replace("_", "-"): (value,) if isinstance(value, str) else tuple(value or ())
-        for option, value in sources.items()
-    }
-    sizes = Sizes(None if link_speed is None else _speed("--link-speed", link_speed), gpus_per_node, gpu_model)
-    topo = combine.discover(combine.Request(given, sizes, name))
-    if output is not None:
-        _write(_discovered(topo, long), output)
-    if as_json:
-        print_json({**summary(topo), "notes": list(topo.notes)})
-    elif output is None:
-        click.echo(_discovered(topo, long), nl=False)
-    else:
-        click.echo(text(topo))
-
-
-def _discovered(topo: Topology, long: bool) -> str:
-    if long:
-        from twin.topology.importers import file
-
-        return file.text(topo)
-    from twin.topology.short.text import short_yaml
-
-    return short_yaml(topo, topo.notes, title="Discovered wiring.")
-
-
-def _speed(option: str, value: str) -> float:
-    from twin.units import bits_per_second
-
-    try:
-        return bits_per_second(value)
-    except ValueError as problem:
-        raise InputError(f"{option}: {problem}") from problem
 
 
 def _load(site: str, sizes: dict[str, int]) -> Topology:

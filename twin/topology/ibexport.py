@@ -11,6 +11,7 @@ from twin.ibtools.speeds import speed_of_link
 from twin.topology.ibports import ib_numbers
 from twin.topology.model import Topology
 
+MOST_PORTS = 254  # of an InfiniBand node: a port number is a byte, 255 means any; a larger switch says what it uses
 _SWITCH_GUID, _ADAPTER_GUID = 0x0002C9_1000000000, 0x0002C9_2000000000
 
 
@@ -45,7 +46,8 @@ class _Dump:
                     (self._number(near), far, row)
                 )
         for switch, cables in sorted(by_switch.items()):
-            radix = max(int(topo.switches.radix[switch]), max(number for number, *_ in cables))
+            used, radix = max(number for number, *_ in cables), int(topo.switches.radix[switch])
+            radix = used if radix > MOST_PORTS else max(radix, used)
             guid = f"{_SWITCH_GUID + switch:016x}"
             yield from ("", "vendid=0x2c9", "devid=0xd2f2", f"sysimgguid=0x{guid}", f"switchguid=0x{guid}({guid})")
             yield f'Switch\t{radix} "S-{guid}"\t\t# "{topo.switches.name[switch]}" enhanced port 0 lid 0 lmc 0'

@@ -23,16 +23,20 @@ _PARSERS = {  # option -> (form, module, function)
     "topograph": ("YAML", "topograph", "parse"),
 }
 FABRIC_SOURCES = ("ibnetdiscover", "lldp", "slurm", *_PARSERS)
-HOST_SOURCES = {"nvidia-smi": ("text", "nvidia_smi"), "nccl": ("XML", "nccl")}
+HOST_SOURCES = {"nvidia-smi": ("text", "nvidia_smi"), "nccl": ("XML", "nccl"), "nvml": ("JSON", "nvml")}
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What to read. sources: option name -> its values as given, `FILE`, `HOST=FILE` or `PLANE=FILE`."""
+    """What to read. sources: option name -> its values as given, `FILE`, `HOST=FILE` or `PLANE=FILE`.
+
+    facts: host name or pattern -> what is known of it already.
+    """
 
     sources: Mapping[str, Sequence[str]]
     sizes: Sizes = field(default_factory=Sizes)
     name: str | None = None
+    facts: Mapping[str, HostFacts] = field(default_factory=dict)
 
 
 def discover(request: Request) -> Topology:
@@ -120,7 +124,7 @@ def _lldp(values: Sequence[str]) -> Sketch:
 
 def _host_facts(request: Request, fabric: bool) -> dict[str, HostFacts]:
     """Host name or pattern -> facts. A file without one tells of all GPU hosts, or of the host it is named after."""
-    found: dict[str, HostFacts] = {}
+    found: dict[str, HostFacts] = dict(request.facts)
     for source, (form, module) in HOST_SOURCES.items():
         parse: Callable[[str, str], HostFacts] = import_module(f"twin.topology.importers.{module}").parse
         for value in request.sources.get(source, ()):

@@ -20,11 +20,22 @@ _DEVICE_NUMBER = re.compile(r"mlx[45]_(\d+)|(?:nic|ib|rail|gpu)(\d+)", re.I)
 _SLOWEST = 25e9  # bytes/s a link in one direction from NVLink 2 to 4; NVLink 5 has twice that
 
 
+@dataclass(frozen=True, slots=True)
+class SharedDomain:
+    """A host's part of an NVLink domain over several hosts, which all call it the same. speed: bytes/s of a link."""
+
+    name: str
+    gpus: list[int]
+    links_per_gpu: int
+    speed: float
+
+
 @dataclass(slots=True)
 class HostFacts:
     """nics: device names. nic_of_gpu: for each GPU the place of its nearest NIC, -1 for none; None: not told.
 
     groups: GPUs that NVLinks join, each with the links a GPU has. speed: bytes/s of one link in one direction.
+    domains: this host's parts of domains over several hosts. model: key of the catalogue. rack: its own name for it.
     """
 
     gpus: int
@@ -33,6 +44,9 @@ class HostFacts:
     groups: list[tuple[list[int], int]] = field(default_factory=list)
     speed: float = nan
     notes: list[str] = field(default_factory=list)
+    domains: list[SharedDomain] = field(default_factory=list)
+    model: str = "unknown"
+    rack: str | None = None
 
 
 def nearest(distances: list[list[int]], nics: int, far: int) -> list[int] | None:
@@ -77,13 +91,16 @@ def refine(topo: Topology, facts: Mapping[str, HostFacts], sizes: Sizes) -> Topo
     for feed, rack, watts in zip(topo.feeds.name, topo.feeds.rack.tolist(), topo.feeds.watts.tolist(), strict=True):
         feeds.setdefault(rack, []).append((feed, watts))
     for row, (rack_name, redundancy) in enumerate(zip(topo.racks.name, topo.racks.redundancy, strict=True)):
-        builder.rack(rack_name, redundancy, feeds.get(row, []))
+        psu0, psus = int(topo.racks.psu0[row]), int(topo.racks.n_psus[row])
+        watts = float(topo.psus.watts[psu0]) if psus else nan
+        builder.rack(rack_name, redundancy, feeds.get(row, []), psus=psus, psu_watts=watts)
     of_host = _match(topo, facts)
     if all(name in of_host for name, role in zip(topo.nodes.name, topo.nodes.role.tolist(), strict=True) if not role):
         builder.notes[:] = [note for note in builder.notes if not note.startswith(ASSUMED_GPUS)]
     unlike: list[str] = []
+    racks = {name: row for row, name in enumerate(topo.racks.name)}
     for row, name in enumerate(topo.nodes.name):
-        _copy_node(builder, topo, row, of_host.get(name), sizes, unlike)
+        _copy_node(builder, topo, row, of_host.get(name), sizes, unlike, racks)
     if unlike:
         builder.notes.append(f"GPUs of {len(unlike)} hosts are spread over their NICs: {unlike[0]}")
     for i, name in enumerate(topo.switches.name):
@@ -94,7 +111,7 @@ def refine(topo: Topology, facts: Mapping[str, HostFacts], sizes: Sizes) -> Topo
     _copy_links(builder, topo, sizes)
     _copy_domains(builder, topo, of_host, sizes)
     if of_host and topo.links.a.size:
-        builder.notes.append(f"GPUs of {len(of_host)} hosts are as nvidia-smi or NCCL say, not as assumed above")
+        builder.notes.append(f"GPUs of {len(of_host)} hosts are as the hosts themselves say, not as assumed above")
     builder.notes.extend(dict.fromkeys(note for f in of_host.values() for note in f.notes))
     return builder.build()
 
@@ -115,8 +132,9 @@ def _match(topo: Topology, facts: Mapping[str, HostFacts]) -> dict[str, HostFact
 
 
 def _copy_node(
-    builder: Builder, topo: Topology, row: int, facts: HostFacts | None, sizes: Sizes, unlike: list[str]
-) -> None:
+    builder: Builder, topo: Topology, row: int, facts: HostFacts | None, sizes: Sizes, unlike: list[str],
+    racks: dict[str, int],
+) -> None:  # fmt: skip
     nodes, nic0 = topo.nodes, int(topo.nodes.nic0[row])
     numbers = topo.nics.ordinal[nic0 : nic0 + int(nodes.n_nics[row])].tolist()
     gpu0, gpus = int(nodes.gpu0[row]), int(nodes.n_gpus[row])
@@ -125,11 +143,18 @@ def _copy_node(
         gpus, of_gpu = facts.gpus, _nic_of_gpu(nodes.name[row], facts, numbers, of_gpu, unlike)
     ports = topo.nics.n_ports[nic0 : nic0 + len(numbers)].tolist()
     psu0, psus = int(nodes.psu0[row]), int(nodes.n_psus[row])
+    rack = int(nodes.rack[row])
+    if rack == NONE and facts is not None and facts.rack is not None:
+        if facts.rack not in racks:
+            racks[facts.rack] = builder.rack(facts.rack)
+        rack = racks[facts.rack]
     model = nodes.gpu_model[row]
+    if model == "unknown" and facts is not None:
+        model = facts.model
     builder.node(
         nodes.name[row], gpus=gpus, nics=numbers, ports_per_nic=ports[0] if ports else 1,
         first_port=int(topo.ports.ordinal[topo.nics.port0[nic0]]) if ports else 0,
-        gpu_model=sizes.gpu_model if sizes.gpu_model and model == "unknown" else model, rack=int(nodes.rack[row]),
+        gpu_model=sizes.gpu_model if sizes.gpu_model and model == "unknown" else model, rack=rack,
         role=int(nodes.role[row]), nic_of_gpu=of_gpu, psus=psus,
         psu_watts=float(topo.psus.watts[psu0]) if psus else nan,
     )  # fmt: skip
@@ -193,6 +218,7 @@ def _copy_domains(builder: Builder, topo: Topology, of_host: Mapping[str, HostFa
         builder.domain(
             name, rows, topo.domains.switches[i], int(topo.domains.links_per_gpu[i]), float(topo.domains.speed[i])
         )
+    _shared_domains(builder, of_host, taken)
     model = hardware()["gpu"].get(sizes.gpu_model or "", {})
     assumed = False
     for node in builder.nodes:
@@ -208,4 +234,25 @@ def _copy_domains(builder: Builder, topo: Topology, of_host: Mapping[str, HostFa
         builder.notes.append(
             "the speed of NVLinks is not in the input: 25GB/s a link (NVLink 2 to 4) is assumed; "
             "Blackwell has 50GB/s: say --gpu-model b300 or the like"
+        )
+
+
+def _shared_domains(builder: Builder, of_host: Mapping[str, HostFacts], taken: set[int]) -> None:
+    """Domains over several hosts, put together from what each says; their GPUs go to `taken`."""
+    parts: dict[str, list[tuple[int, SharedDomain]]] = {}
+    for node in builder.nodes:
+        facts = of_host.get(node.name)
+        if facts is None or node.gpu0 in taken:
+            continue
+        for part in facts.domains:
+            parts.setdefault(part.name, []).append((node.gpu0, part))
+    for name, members in parts.items():
+        rows = [first + g for first, part in members for g in part.gpus]
+        links = max(part.links_per_gpu for _, part in members)
+        speeds = [part.speed for _, part in members if not isnan(part.speed)]
+        builder.domain(name, rows, (), links, max(speeds, default=_SLOWEST))
+        taken |= set(rows)
+        builder.notes.append(
+            f"{name}: {len(rows)} GPUs of {len(members)} hosts of one cluster and clique; its switch chips are not "
+            "seen from the hosts"
         )
