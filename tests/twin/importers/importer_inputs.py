@@ -27,6 +27,7 @@ FORMATS = {  # option -> its fixtures
     "lldp": ["lldp.json"],
     "nvidia-smi": ["topo-m.txt"],
     "nccl": ["nccl.xml"],
+    "nvml": ["nvml.json"],
 }
 CASES = [(option, name) for option, names in FORMATS.items() for name in names]
 

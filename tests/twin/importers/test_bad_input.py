@@ -18,7 +18,7 @@ SUFFIXES = {"slurm": ".yaml"}
 
 def refused(path: Path, option: str) -> str:
     with pytest.raises(InputError) as problem:
-        found(option, f"h1={path}" if option in ("lldp", "nvidia-smi", "nccl") else path)
+        found(option, f"h1={path}" if option in ("lldp", "nvidia-smi", "nccl", "nvml") else path)
     text = str(problem.value)
     assert str(path) in text
     return text
@@ -142,7 +142,7 @@ def survives(option: str, path: Path, content: bytes) -> None:
     """An error for a person, or wiring that can be written and read again, and nothing else."""
     path.write_bytes(content)
     try:
-        topo = found(option, f"h1={path}" if option in ("lldp", "nvidia-smi", "nccl") else path)
+        topo = found(option, f"h1={path}" if option in ("lldp", "nvidia-smi", "nccl", "nvml") else path)
     except InputError as problem:
         assert problem.problems
         assert all(text.isprintable() for text in problem.problems)
