@@ -50,6 +50,11 @@ class Ledger:
         return tuple(sorted(self.incidents, key=lambda i: (i.detected, i.started, i.kind, i.cause)))
 
     @property
+    def open_keys(self) -> frozenset[tuple[str, str]]:
+        """Kind and cause of what is open."""
+        return frozenset(self._open)
+
+    @property
     def n_open(self) -> int:
         return len(self._open)
 
@@ -115,6 +120,7 @@ class Ledger:
             and (
                 (len(record.links) and mine[record.links].all())
                 or (key[0] == finding.kind and key[1] in finding.covers)
+                or key in finding.takes
             )
         ]
 

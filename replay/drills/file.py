@@ -41,6 +41,18 @@ class FaultSpec(Strict):
     flap: str | None = None
     silence: str | None = None
     swap: Annotated[list[str], Field(min_length=2, max_length=2)] | None = None
+    mute: str | None = None
+    corrupt: str | None = None
+    congest: str | None = None
+    hurt: str | None = None
+    draw: str | None = None
+    abandon: Annotated[list[str], Field(min_length=2, max_length=2)] | None = None  # a job (or `job`), a plane
+    restart: str | None = None
+    lag: str | None = None
+    kind: str = ""
+    rate: Annotated[float, Field(gt=0)] | None = None
+    level: Annotated[float, Field(ge=0)] | None = None
+    code: int | None = None
     speed_fraction: Annotated[float, Field(gt=0, lt=1)] | None = None
     capacity_fraction: Annotated[float, Field(ge=0, lt=1)] | None = None
     period: Time = 5.0
@@ -64,6 +76,7 @@ class FaultSpec(Strict):
         return Fault(
             action, target, self.at, self.until,
             self.speed_fraction, self.capacity_fraction, self.period, self.down, other,
+            self.kind, self.rate, self.level, self.code,
         )  # fmt: skip
 
 

@@ -30,7 +30,8 @@ class Story:
 class Finding:
     """One cause seen now. links: the rows it explains. since: time of the first reading that shows it.
 
-    signature changes when the story must be told anew. ready: it has lasted long enough to be raised.
+    signature changes when the story must be told anew. ready: it has lasted long enough to be raised. scope:
+    addresses that it accounts for, with all below them (see explain.py). takes: open incidents that it takes over.
     """
 
     kind: str
@@ -42,6 +43,8 @@ class Finding:
     tell: Callable[[], Story]
     count: int = 1
     covers: frozenset[str] = frozenset()  # causes of the same kind that it stands for
+    scope: frozenset[str] = frozenset()
+    takes: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def key(self) -> tuple[str, str]:

@@ -27,6 +27,7 @@ _DOWN_KINDS = {
     "nic": "link_down",
     "link": "link_down",
 }
+_SCOPES = 256  # remembered, since findings come again with every evaluation
 SAME = object()  # signature of a finding about which nothing is new
 
 
@@ -45,6 +46,7 @@ class LinkDetector:
         self.topo, self.rules = topo, rules
         self.finder = CauseFinder(topo, model, rules)
         self.teller = LinkTeller(topo, model)
+        self._scopes: dict[tuple[str, bytes], frozenset[str]] = {}
 
     def findings(self, now: int, state: LinkState, claims: list[Claim]) -> list[Finding]:
         """claims: open incidents that explain links which are, or were, down."""
@@ -70,7 +72,8 @@ class LinkDetector:
             if any(key == claim.key or _takes_over(key, c, claim) for key, c in found):
                 continue
             found = [(key, c) for key, c in found if not _inside(c.links, claim.links)]
-            kept.append(Finding(*claim.key, 0, True, claim.links, SAME, _nothing_new))
+            scope = self.scope(claim.key[1], claim.links)
+            kept.append(Finding(*claim.key, 0, True, claim.links, SAME, _nothing_new, scope=scope))
         return kept + [self._down(key, cause, state) for key, cause in found]
 
     def _down_key(self, cause: Cause) -> tuple[str, str]:
@@ -80,7 +83,18 @@ class LinkDetector:
     def _down(self, key: tuple[str, str], cause: Cause, state: LinkState) -> Finding:
         signature = (cause.what, cause.whole, cause.links.tobytes())
         tell = partial(self.teller.down, cause, state)
-        return Finding(*key, cause.since, cause.ready, cause.links, signature, tell)
+        scope = self.scope(key[1], cause.links)
+        return Finding(*key, cause.since, cause.ready, cause.links, signature, tell, scope=scope)
+
+    def scope(self, cause: str, links: LinkRows) -> frozenset[str]:
+        """What the trouble of these links accounts for: the cause itself and the ports at both ends."""
+        key = cause, links.tobytes()
+        if key not in self._scopes:
+            if len(self._scopes) > _SCOPES:
+                self._scopes.clear()
+            ports, ends = self.topo.port_names, (self.topo.links.a[links], self.topo.links.b[links])
+            self._scopes[key] = frozenset((cause, *(ports[p] for end in ends for p in end.tolist())))
+        return self._scopes[key]
 
     def address(self, what: str, row: int) -> str:
         """How a cause is named; a host link by its NIC port, a link between switches by both ends."""
@@ -113,6 +127,7 @@ class LinkDetector:
                 Finding(
                     kind, self.address(cause.what, cause.row), cause.since, ready, cause.links,
                     signature if known[cause.links].all() else SAME, partial(self.teller.slow, cause, state),
+                    scope=self.scope(self.address(cause.what, cause.row), cause.links),
                 )
             )  # fmt: skip
         return out
@@ -128,6 +143,7 @@ class LinkDetector:
                     "link_flapping", self.address(cause.what, cause.row), cause.since,
                     falls >= self.rules.flap_count, cause.links, (falls, cause.links.tobytes()),
                     partial(self.teller.flapping, cause, falls, self.rules.flap_window), falls,
+                    scope=self.scope(self.address(cause.what, cause.row), cause.links),
                 )
             )  # fmt: skip
         return out

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from twin.errors import InputError
 from twin.simulator.scenario import Fault
+from twin.simulator.world import Active
 from twin.topology.model import HOST_LEAF, Topology
 from twin.topology.resolve import Target, resolve
 
@@ -24,7 +25,10 @@ class FaultState:
         self.silent: set[str] = set()
         self._faults = [(f, self._target(f)) for f in faults]
         self._fraction = np.ones(len(topo.links.a))
-        self._rebooting: set[str] = set()
+        self.active: list[Active] = []
+        self.dead: set[str] = set()  # nodes and switches without power
+        self.restarted: set[str] = set()
+        self.restarted_ports = self.fell = np.zeros(0, np.intp)
 
     def _target(self, fault: Fault) -> Target:
         if fault.action == "silence" and fault.target == "all":
@@ -39,24 +43,29 @@ class FaultState:
             raise InputError(f"silence: {fault.target!r} is no source; expected a node, a switch, a plane or all")
         return target
 
-    def advance(self, t: float) -> tuple[Rows, Rows]:
-        """Moves to t seconds. Returns the ports whose counters began anew, and the ports whose link just fell."""
+    def advance(self, t: float) -> None:
+        """Moves to t seconds: what is under way, whose power is gone or back, which links just fell."""
         before = self._fraction > 0
         fraction = np.ones(len(self.topo.links.a))
         silent: set[str] = set()
         dead: set[str] = set()
-        for fault, target in self._faults:
-            if fault.at <= t and (fault.until is None or t < fault.until):
-                self._apply(fault, target, t - fault.at, fraction)
-                if fault.action in ("fail", "silence"):
-                    names = self._source_names(target)
-                    silent |= names
-                    dead |= names if fault.action == "fail" else set()
-        rebooted = self._rebooting - dead
-        self._rebooting, self.silent, self._fraction = dead, silent, fraction
+        self.active = [
+            Active(fault, target, t - fault.at)
+            for fault, target in self._faults
+            if fault.at <= t and (fault.until is None or t < fault.until)
+        ]
+        for now in self.active:
+            self._apply(now.fault, now.target, now.age, fraction)
+            if now.fault.action in ("fail", "silence"):
+                names = self._source_names(now.target)
+                silent |= names
+                dead |= names if now.fault.action == "fail" else set()
+        self.restarted = self.dead - dead
+        self.dead, self.silent, self._fraction = dead, silent, fraction
         fell = np.flatnonzero(before & (fraction <= 0))
         links = self.topo.links
-        return self._ports_of(rebooted), np.concatenate([links.a[fell], links.b[fell]]).astype(np.intp)
+        self.restarted_ports = self._ports_of(self.restarted)
+        self.fell = np.concatenate([links.a[fell], links.b[fell]]).astype(np.intp)
 
     def cables(self, t: float) -> list[tuple[int, int]]:
         """Port rows of every cable as a discovery at t seconds would find it."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 Workload = Literal["allreduce", "alltoall", "idle"]
 WORKLOADS: tuple[Workload, ...] = ("allreduce", "alltoall", "idle")
-Action = Literal["fail", "degrade", "flap", "silence", "swap"]
-ACTIONS: tuple[Action, ...] = ("fail", "degrade", "flap", "silence", "swap")
+Action = Literal[
+    "fail", "degrade", "flap", "silence", "swap", "mute", "corrupt", "congest", "hurt", "draw", "abandon", "restart",
+    "lag",
+]  # fmt: skip
+ACTIONS: tuple[Action, ...] = get_args(Action)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,10 @@ class Fault:
 
     degrade: speed_fraction makes links slow, capacity_fraction takes part of a plane's or switch's links
     away. flap: down for `down` seconds of every `period`. silence: its telemetry stops, nothing else.
-    swap: the cables of `target` and `other` change places at their upper ends.
+    swap: the cables of `target` and `other` change places at their upper ends. mute: links are up and carry nothing.
+    corrupt: `rate` errors a second. congest: congestion of class `kind` at `target`, `level` 0 to 1. hurt: what
+    `kind` says happens to a GPU (`code`: its XID). draw: power of nodes times `level`. abandon: a job leaves plane
+    `other`. restart: counters begin anew. lag: readings come `rate` seconds late.
     """
 
     action: Action
@@ -39,6 +45,10 @@ class Fault:
     period: float = 5.0
     down: float = 1.0
     other: str = ""
+    kind: str = ""
+    rate: float | None = None
+    level: float | None = None
+    code: int | None = None
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,34 @@
 """Simulation: the frames that a real fabric would send, under a workload, with faults and noise.
 
-One source a node (its GPUs and NIC ports) and one a switch (its ports), each reporting on its own phase.
-All state is arrays over ports; a report is a slice of them.
+One source a node (its GPUs, NVLinks, NIC ports and supplies), one a switch (its ports) and one a rack (its feeds),
+each reporting on its own phase. All state is arrays over entities, kept by channels; a report is a slice of them.
 """
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
 import numpy as np
-import numpy.typing as npt
 
 from twin.address import link_name
-from twin.catalog import hardware
 from twin.frames import NS, Frame
+from twin.simulator.basics import Gpus, Ports
 from twin.simulator.faults import FaultState
 from twin.simulator.scenario import Phase, Scenario
 from twin.simulator.traffic import Traffic
+from twin.simulator.world import Channel, Rows, Signals, World
 from twin.topology.model import Topology
 from twin.topology.presets import preset
 
-F64 = npt.NDArray[np.float64]
-
 EPOCH = 1_767_225_600 * NS  # 2026-01-01 00:00 UTC, where simulated time starts unless told otherwise
 DISCOVERY_S = 10.0  # between two discoveries of the cabling
-_IDLE_WATTS, _IDLE_CELSIUS, _BUSY_CELSIUS = 0.2, 34.0, 68.0
+
+# Channels beside ports and GPUs, each with a random stream of its own, so that one more changes no other.
+CHANNELS: tuple[tuple[str, Callable[[Topology, np.random.Generator], Channel]], ...] = ()
 
 
 @cache
@@ -35,6 +36,15 @@ def noise_levels() -> dict[str, float]:
     """The levels of noise.toml by name."""
     text = files(__package__).joinpath("noise.toml").read_text("utf-8")
     return {name: float(entry["value"]) for name, entry in tomllib.loads(text).items()}
+
+
+@dataclass(slots=True)
+class _Source:
+    """Who reports: kind -> the rows it reads and their names."""
+
+    name: str
+    rows: dict[str, Rows | slice]
+    names: dict[str, tuple[str, ...]]
 
 
 class Simulation:
@@ -51,31 +61,14 @@ class Simulation:
         self._faults = FaultState(self.topology, scenario.faults)
         self._discovers = any(f.action == "swap" for f in scenario.faults)
         self._traffic = Traffic(self.topology, self.noise)
-        n_ports = len(self.topology.ports.nic)
-        self._tx, self._rx = self._rng.integers(10**9, 10**14, (2, n_ports)).astype(np.float64)
-        self._downed = np.zeros(n_ports)
-        self._make_sources()
-
-    def _make_sources(self) -> None:
-        topo = self.topology
-        names = topo.port_names
-        order = np.argsort(topo.ports.switch, kind="stable")
-        bounds = np.searchsorted(topo.ports.switch[order], np.arange(len(topo.switches.name) + 1))
-        self._sources: list[tuple[str, npt.NDArray[np.intp], tuple[str, ...], slice]] = []
-        for i, node in enumerate(topo.nodes.name):
-            first, last = topo.nodes.nic0[i], topo.nodes.nic0[i] + topo.nodes.n_nics[i]
-            ports = np.flatnonzero((topo.ports.nic >= first) & (topo.ports.nic < last) & (topo.ports.link >= 0))
-            gpus = slice(int(topo.nodes.gpu0[i]), int(topo.nodes.gpu0[i] + topo.nodes.n_gpus[i]))
-            self._sources.append((node, ports, tuple(names[p] for p in ports), gpus))
-        for s, switch in enumerate(topo.switches.name):
-            ports = order[bounds[s] : bounds[s + 1]]
-            self._sources.append((switch, ports, tuple(names[p] for p in ports), slice(0, 0)))
-        self._gpu_names = [topo.gpu_names[gpus] for *_, gpus in self._sources]
+        self._channels: list[Channel] = [Ports(self.topology, self._rng)]
+        self._sources, racks = _sources(self.topology), _racks(self.topology)
         spread = self.noise["report_phase"] if self.noise["report_phase"] < 1 else 0.9
         self._phase = self._rng.uniform(0.02, max(spread, 0.03), len(self._sources))
-        models = hardware()["gpu"]
-        watts = [float(models.get(m, {}).get("power_limit_watts", 1000.0)) for m in topo.nodes.gpu_model]
-        self._limit = np.array(watts)[topo.gpus.node] if watts else np.zeros(0)
+        self._racks = _Racks(racks, np.random.default_rng((scenario.seed, 0)))
+        self._channels.append(Gpus(self.topology, self._rng))
+        for i, (_, channel) in enumerate(CHANNELS):
+            self._channels.append(channel(self.topology, np.random.default_rng((scenario.seed, i + 1))))
 
     def frames(self) -> Iterator[Frame]:
         """Frames from the start to the end of the scenario."""
@@ -89,41 +82,33 @@ class Simulation:
     def _step(self, t: float) -> list[Frame]:
         """All reports of the interval that begins at t seconds."""
         interval = self.scenario.interval
-        restarted, fell = self._faults.advance(t)
-        self._tx[restarted], self._rx[restarted], self._downed[restarted] = 0.0, 0.0, 0.0
-        self._downed[fell] += 1
-        up, speed = self._faults.ports()
-        flow = self._traffic.at(self._phase_at(t), self._faults.link_speed(), self._rng)
-        gpu = self._gpus(flow.pace)
+        world = self._world(t)
+        for channel in self._channels:
+            channel.step(world)
         jitter = self._rng.normal(0, self.noise["report_jitter"], len(self._sources))
         lost = self._rng.random(len(self._sources)) < self.noise["report_loss"]
         offset = np.clip(self._phase + jitter, 0.01, 0.98) * interval  # never before what it reports
         out: list[Frame] = []
         for i in np.argsort(offset, kind="stable").tolist():
-            if not lost[i] and self._sources[i][0] not in self._faults.silent:
+            if not lost[i] and self._sources[i].name not in self._faults.silent:
                 time = self.start + round((t + offset[i]) * 1e6) * 1000
-                out.extend(self._report(i, time, float(offset[i]), up, speed, flow.tx, flow.rx, gpu))
+                out.extend(_report(self._sources[i], time, float(offset[i]), world.signals))
+        out.extend(self._racks.report(self.start, world))
         if self._discovers and (t // DISCOVERY_S) != ((t - interval) // DISCOVERY_S):
             out.append(self._discovery(t))
-        self._tx += flow.tx * interval
-        self._rx += flow.rx * interval
         return out
 
-    def _report(
-        self, i: int, time: int, seconds: float, up: F64, speed: F64, tx: F64, rx: F64, gpu: dict[str, F64]
-    ) -> Iterator[Frame]:
-        source, ports, names, gpus = self._sources[i]
-        if len(ports):
-            columns = {
-                "up": up[ports],
-                "speed_bits_per_second": speed[ports],
-                "tx_bytes": (self._tx[ports] + tx[ports] * seconds).astype(np.uint64),
-                "rx_bytes": (self._rx[ports] + rx[ports] * seconds).astype(np.uint64),
-                "link_downed": self._downed[ports].astype(np.uint64),
-            }
-            yield Frame(time, source, "port", names, columns)
-        if gpus.stop > gpus.start:
-            yield Frame(time, source, "gpu", self._gpu_names[i], {k: v[gpus] for k, v in gpu.items()})
+    def _world(self, t: float) -> World:
+        state = self._faults
+        state.advance(t)
+        up, speed = state.ports()
+        phase, link_speed = self._phase_at(t), state.link_speed()
+        flow = self._traffic.at(phase, link_speed, self._rng)
+        return World(
+            topo=self.topology, noise=self.noise, t=t, interval=self.scenario.interval, phase=phase,
+            active=state.active, link_speed=link_speed, up=up, speed=speed, flow=flow, dead=state.dead,
+            restarted=state.restarted, restarted_ports=state.restarted_ports, fell=state.fell, signals=Signals(),
+        )  # fmt: skip
 
     def _discovery(self, t: float) -> Frame:
         """What a discovery of the whole fabric finds: every cable, by its two ends."""
@@ -132,15 +117,67 @@ class Simulation:
         time = self.start + round((t + 0.99 * self.scenario.interval) * 1e6) * 1000
         return Frame(time, "discovery", "link", names, {"found": np.ones(len(names))})
 
-    def _gpus(self, pace: F64) -> dict[str, F64]:
-        """GPU readings. pace: float64[gpus], 0 idle to 1 full speed."""
-        n = len(pace)
-        busy = pace * (1 + self._rng.normal(0, self.noise["gpu_power_noise"], n))
-        return {
-            "utilization_ratio": np.clip(np.where(pace > 0, 0.97, 0.0) + self._rng.normal(0, 0.005, n), 0, 1),
-            "power_watts": self._limit * (_IDLE_WATTS + (0.9 - _IDLE_WATTS) * busy),
-            "power_limit_watts": self._limit,
-            "temperature_celsius": _IDLE_CELSIUS
-            + (_BUSY_CELSIUS - _IDLE_CELSIUS) * pace
-            + self._rng.normal(0, 0.8, n),
+
+class _Racks:
+    """The sources of racks: they report in the middle of the interval, and lose nothing."""
+
+    def __init__(self, sources: list[_Source], rng: np.random.Generator) -> None:
+        self._sources = sources
+        self._phase = rng.uniform(0.2, 0.8, len(sources)).tolist()
+
+    def report(self, start: int, world: World) -> Iterator[Frame]:
+        for source, phase in zip(self._sources, self._phase, strict=True):
+            seconds = phase * world.interval
+            if source.name not in world.dead:
+                yield from _report(source, start + round((world.t + seconds) * 1e6) * 1000, seconds, world.signals)
+
+
+def _report(source: _Source, time: int, seconds: float, signals: Signals) -> Iterator[Frame]:
+    for kind, rows in source.rows.items():
+        columns = signals.columns(kind, rows, seconds)
+        if columns:
+            yield Frame(time, source.name, kind, source.names[kind], columns)
+
+
+def _sources(topo: Topology) -> list[_Source]:
+    names = topo.port_names
+    order = np.argsort(topo.ports.switch, kind="stable")
+    bounds = np.searchsorted(topo.ports.switch[order], np.arange(len(topo.switches.name) + 1))
+    links = np.concatenate([[0], np.cumsum(topo.nvlinks_per_gpu)])
+    out = []
+    for i, node in enumerate(topo.nodes.name):
+        first, last = topo.nodes.nic0[i], topo.nodes.nic0[i] + topo.nodes.n_nics[i]
+        ports = np.flatnonzero((topo.ports.nic >= first) & (topo.ports.nic < last) & (topo.ports.link >= 0))
+        gpu0, n_gpus = int(topo.nodes.gpu0[i]), int(topo.nodes.n_gpus[i])
+        psu0 = int(topo.nodes.psu0[i])
+        rows: dict[str, Rows | slice] = {
+            "port": ports,
+            "gpu": slice(gpu0, gpu0 + n_gpus),
+            "nvlink": slice(int(links[gpu0]), int(links[gpu0 + n_gpus])),
+            "psu": slice(psu0, psu0 + int(topo.nodes.n_psus[i])),
+            "node": slice(i, i + 1),
         }
+        out.append(_source(topo, node, rows, tuple(names[p] for p in ports)))
+    for s, switch in enumerate(topo.switches.name):
+        ports = order[bounds[s] : bounds[s + 1]]
+        out.append(_source(topo, switch, {"port": ports}, tuple(names[p] for p in ports)))
+    return out
+
+
+def _racks(topo: Topology) -> list[_Source]:
+    out = []
+    for r, rack in enumerate(topo.racks.name):
+        feeds = np.flatnonzero(topo.feeds.rack == r)
+        if len(feeds):
+            out.append(_source(topo, rack, {"feed": feeds}, ()))
+    return out
+
+
+def _source(topo: Topology, name: str, rows: dict[str, Rows | slice], ports: tuple[str, ...]) -> _Source:
+    names = {"port": ports}
+    for kind, mine in rows.items():
+        if kind != "port":
+            all_ = topo.names(kind)
+            names[kind] = all_[mine] if isinstance(mine, slice) else tuple(all_[r] for r in mine)
+    kept = {kind: mine for kind, mine in rows.items() if len(names[kind])}
+    return _Source(name, kept, {kind: names[kind] for kind in kept})

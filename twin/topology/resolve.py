@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 
 import numpy as np
@@ -16,20 +16,32 @@ Rows = npt.NDArray[np.intp]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What an address covers: links that go with it, and whole switches and nodes (rows)."""
+    """What an address covers: links that go with it, whole switches and nodes, and parts (rows of each kind)."""
 
     address: str
     links: Rows
     switches: Rows
     nodes: Rows
+    gpus: Rows = field(default_factory=lambda: NO_ROWS)
+    nvlinks: Rows = field(default_factory=lambda: NO_ROWS)
+    psus: Rows = field(default_factory=lambda: NO_ROWS)
+    feeds: Rows = field(default_factory=lambda: NO_ROWS)
+    racks: Rows = field(default_factory=lambda: NO_ROWS)
 
 
 def _rows(*values: int) -> Rows:
     return np.array(values, dtype=np.intp)
 
 
+NO_ROWS: Rows = _rows()
+
+
 def resolve(topo: Topology, address: str) -> Target:
-    """`plane:B`, a switch, a node, `n0/nic1`, a port or a link. Raises InputError with a near match."""
+    """What an address stands for. Raises InputError with a near match.
+
+    `plane:B`, a switch, a node, a rack, `n0/nic1`, a port or a link; also a GPU, an NVLink, an NVLink switch chip or
+    domain, a supply, a feed: these have no links of the network.
+    """
     none = _rows()
     if address.startswith("plane:"):
         plane = topo.rows("plane").get(address[6:])
@@ -41,8 +53,11 @@ def resolve(topo: Topology, address: str) -> Target:
         mine = (topo.ports.switch[topo.links.a] == switch) | (topo.ports.switch[topo.links.b] == switch)
         return Target(address, np.flatnonzero(mine), _rows(switch), none)
     if (node := topo.rows("node").get(address)) is not None:
-        mine = (topo.port_node[topo.links.a] == node) | (topo.port_node[topo.links.b] == node)
-        return Target(address, np.flatnonzero(mine), none, _rows(node))
+        return _nodes(topo, address, _rows(node))
+    if (rack := topo.rows("rack").get(address)) is not None:
+        return replace(_nodes(topo, address, np.flatnonzero(topo.nodes.rack == rack)), racks=_rows(rack))
+    if (part := _part(topo, address)) is not None:
+        return part
     if (nic := topo.rows("nic").get(address)) is not None:
         mine = (topo.ports.nic[topo.links.a] == nic) | (topo.ports.nic[topo.links.b] == nic)
         return Target(address, np.flatnonzero(mine), none, none)
@@ -56,6 +71,37 @@ def resolve(topo: Topology, address: str) -> Target:
         if a is not None and b is not None and topo.ports.peer[a] == b:
             return Target(address, _rows(int(topo.ports.link[a])), none, none)
     raise InputError(_unknown(topo, address))
+
+
+def _nodes(topo: Topology, address: str, nodes: Rows) -> Target:
+    """Whole nodes with all that is in them."""
+    mine = np.isin(topo.port_node[topo.links.a], nodes) | np.isin(topo.port_node[topo.links.b], nodes)
+    gpus = np.isin(topo.gpus.node, nodes)
+    return Target(
+        address, np.flatnonzero(mine), NO_ROWS, nodes, np.flatnonzero(gpus),
+        np.flatnonzero(gpus[topo.nvlink_gpu]), np.flatnonzero(np.isin(topo.psus.node, nodes)),
+    )  # fmt: skip
+
+
+def _part(topo: Topology, address: str) -> Target | None:
+    """A GPU with its NVLinks, an NVLink, the NVLinks of a switch chip or of a domain, a supply, a feed."""
+    none = NO_ROWS
+    if (gpu := topo.rows("gpu").get(address)) is not None:
+        return Target(address, none, none, none, _rows(gpu), np.flatnonzero(topo.nvlink_gpu == gpu))
+    if (link := topo.rows("nvlink").get(address) if "/nvlink" in address else None) is not None:
+        return Target(address, none, none, none, nvlinks=_rows(link))
+    if address in topo.nvswitch_names:
+        chip = topo.nvswitch_names.index(address)
+        return Target(address, none, none, none, nvlinks=np.flatnonzero(topo.nvlink_switch == chip))
+    if address.startswith("domain:") and (row := topo.rows("domain").get(address[7:])) is not None:
+        gpus = topo.domains.gpu_rows[row].astype(np.intp)
+        links = np.flatnonzero(np.isin(topo.nvlink_gpu, gpus))
+        return Target(address, none, none, none, gpus, links)
+    if (psu := topo.rows("psu").get(address)) is not None:
+        return Target(address, none, none, none, psus=_rows(psu))
+    if (feed := topo.rows("feed").get(address)) is not None:
+        return Target(address, none, none, none, feeds=_rows(feed))
+    return None
 
 
 def _unknown(topo: Topology, address: str) -> str:
