@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from tests.benchmarks import codec, ingest, nvml, startup, wiring
+from tests.benchmarks import codec, fabric, ingest, nvml, startup, wiring
 
-ALL = {"startup": startup.run, "codec": codec.run, "ingest": ingest.run, "wiring": wiring.run, "nvml": nvml.run}
+ALL = {
+    "startup": startup.run,
+    "codec": codec.run,
+    "ingest": ingest.run,
+    "wiring": wiring.run,
+    "nvml": nvml.run,
+    "fabric": fabric.run,
+}
 
 
 def main() -> None:

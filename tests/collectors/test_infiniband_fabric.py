@@ -133,15 +133,39 @@ async def test_counters_become_rates_and_a_full_one_is_saturated(fabric: tuple[I
         await task
 
 
-async def test_a_fabric_that_goes_away_is_a_failed_collector_and_no_fault(tmp_path: Path) -> None:
+async def test_a_fabric_that_goes_away_and_comes_back_is_a_gap_and_no_fault(tmp_path: Path) -> None:
+    """Simulator and subnet manager end and begin anew, with all counters at zero, under a running watch."""
     net, wiring = await exported(tmp_path)
-    async with IbFabric(net, sim_host="n070 mlx5_0") as ib:
-        watch = Watch(site_file(tmp_path, ib, {"file": wiring.name}))
-        async with watch.live:
+    first = IbFabric(net, sim_host="n070 mlx5_0")
+    watch = Watch(site_file(tmp_path, first, {"file": wiring.name}))
+    port = watch.live.twin.topology.rows("port")["A-leaf-00/p1"]
+
+    def rate() -> float:
+        values = watch.live.twin.snapshot().port.get("tx_bytes")
+        return float("nan") if values is None else float(values[port])
+
+    async def busy(fabric: IbFabric, words: int) -> None:
+        """Counts on until the watch shows a rate: 1e9 words of 4 bytes about every second."""
+        async with asyncio.timeout(PATIENCE_S):
+            while not 1e9 < rate() < 9e9:
+                words += 1_000_000_000
+                await fabric.set_counter(node_id(fabric, "A-leaf-00"), 1, "PortCountersExtended.PortXmitData", words)
+                await asyncio.sleep(1.0)
+
+    async with watch.live:
+        async with first:
             task = asyncio.create_task(watch.run())
             await watch.until(lambda: watch.live.twin.snapshot().version > 0, "a first reading")
-            await ib.__aexit__(None, None, None)
-            await watch.until(lambda: ("collector_failed", "infiniband") in watch.open_(), "collector_failed")
+            await busy(first, 2**40)
+        await watch.until(lambda: ("collector_failed", "infiniband") in watch.open_(), "collector_failed")
+        assert watch.live.twin.snapshot().planes[0].known_fraction == 0, "a gap shows as unknown"
+        second = IbFabric(net, sim_host="n070 mlx5_0")
+        second.env["IBSIM_SOCKNAME"] = first.env["IBSIM_SOCKNAME"]
+        async with second:
+            await watch.until(lambda: watch.open_() == [], "the end of collector_failed")
+            assert watch.live.twin.snapshot().planes[0].known_fraction == 1
+            assert not rate() > 9e9, "a counter that began anew gives no rate"
+            await busy(second, 0)
             assert {i.kind for i in watch.incidents} <= {"collector_failed", "telemetry_stale"}
             await watch.live.close()
             await task
