@@ -59,17 +59,12 @@ def build(site: Site, specs: Iterable[Any] | None = None) -> list[Collector]:
 
 def build_own(root: Path = Path("/sys")) -> tuple[Topology, list[Collector]]:
     """Without a site: this host's own interfaces and RDMA devices, and the wiring of one node."""
-    from collectors.infiniband_sysfs import InfinibandCollector
-    from collectors.netdev import NetdevCollector
+    from collectors.host import port_collectors
     from collectors.own_ports import own_ports
 
     host = this_host()
     own = own_ports(host, root=root)
-    out: list[Collector] = []
-    if own.netdevs:
-        out.append(NetdevCollector(host, own.netdevs, root=root, name=host))
-    if own.infiniband:
-        out.append(InfinibandCollector(own.infiniband, root=root, name=f"{host}:infiniband"))
+    out = port_collectors(host, own.netdevs, own.infiniband, root=root)
     topology, gpus = _own_gpus(host, own.topology)
     return topology, out + gpus
 

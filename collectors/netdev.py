@@ -1,21 +1,27 @@
-"""Network interfaces of this host, from /sys/class/net.
+"""Network interfaces of this host, from /sys/class/net, and what their drivers count besides.
 
-Fields and their meaning: Linux Documentation/ABI/testing/sysfs-class-net and sysfs-class-net-statistics.
+Fields and their meaning: Linux Documentation/ABI/testing/sysfs-class-net and sysfs-class-net-statistics. The metric
+`tx_discards` is the file `tx_dropped`, `rx_errors` is `rx_errors`: what driver and device dropped or could not read.
+Drops of a queueing discipline (`tc -s qdisc`) are in neither, and no fault of the port: such queues work by them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from collectors.base import Clock, CollectorError, Sample, Worker, frame_time
-from collectors.sysfs import Value, check_addresses, entries, port_frame, read, whole
+from collectors.bond import bond_speed, is_bond, members
+from collectors.ethtool_stats import DriverStatistics
+from collectors.sysfs import LOOK_AGAIN, SYS, Files, Value, check_addresses, entries, port_frame, whole
 
 TRAFFIC = ("tx_bytes", "rx_bytes", "tx_packets", "rx_packets")
 LINK = ("up", "speed_bits_per_second", "tx_discards", "rx_errors", "link_downed")
 _STATISTICS = {**{m: m for m in TRAFFIC}, "tx_discards": "tx_dropped", "rx_errors": "rx_errors"}
+_WITH_RDMA = frozenset(("ecn_marked_packets",))  # what the RDMA device says of its port, and better
 
 # operstate values of RFC 2863 in which nothing passes; `unknown` (lo, many drivers) says nothing
 _DOWN = frozenset(("down", "lowerlayerdown", "dormant", "notpresent", "testing"))
@@ -38,22 +44,22 @@ def speed(text: str | None) -> int | None:
 
 
 def carries_rdma(interface: Path) -> bool:
-    """True where an RDMA device shares the hardware. A bond's (`mlx5_bond_0`) is not one of this port alone."""
+    """True where an RDMA device shares the hardware. A bond's (`mlx5_bond_0`) is one of the bond, not of a member."""
+    if is_bond(interface):
+        return any(entries(member / "device" / "infiniband") for member in members(interface))
     return any("bond" not in name for name in entries(interface / "device" / "infiniband") or ())
 
 
-def read_interface(interface: Path) -> dict[str, Value]:
-    """What one interface says, by metric of a port; empty for an interface that is not there."""
-    if entries(interface) is None:
-        return {}
-    up = is_up(read(interface / "operstate"), read(interface / "carrier"))
-    downs = whole(read(interface / "carrier_down_count"))
+def read_interface(files: Files) -> dict[str, Value]:
+    """What the files of one interface say, by metric of a port; all None where there is no interface."""
+    up = is_up(files.read("operstate"), files.read("carrier"))
+    downs = files.number("carrier_down_count")
     if downs is None:  # before kernel 4.16 only all changes are counted: every second one is a down
-        changes = whole(read(interface / "carrier_changes"))
+        changes = files.number("carrier_changes")
         downs = None if changes is None else changes // 2
-    values: dict[str, Value] = {m: whole(read(interface / "statistics" / f)) for m, f in _STATISTICS.items()}
+    values: dict[str, Value] = {m: files.number(f"statistics/{f}") for m, f in _STATISTICS.items()}
     values["up"] = up
-    values["speed_bits_per_second"] = speed(read(interface / "speed")) if up else None
+    values["speed_bits_per_second"] = speed(files.read("speed")) if up else None
     values["link_downed"] = downs
     return values
 
@@ -82,13 +88,48 @@ def match_names(devices: Iterable[str], host: str, ports: Collection[str] | None
     return {device: address for address, device in taken.items()}
 
 
+class _Interface:
+    """One interface: its open files, and what was learnt of it."""
+
+    def __init__(self, path: Path) -> None:
+        self.files = Files(path)
+        self.shared = self.bond = False
+        self._look = 0  # at which reading to see again what it is: an RDMA driver may come later than the interface
+        self.metrics: tuple[str, ...] = (*LINK, *TRAFFIC)
+
+    def read(self, counted: Mapping[str, Value]) -> dict[str, Value]:
+        """Its values, empty where it is gone. counted: by its driver, which the kernel's files give way to."""
+        if not self.files.present():
+            return {}
+        if self.files.readings >= self._look:
+            self._look = self.files.readings + LOOK_AGAIN
+            self.shared, self.bond = carries_rdma(self.files.directory), is_bond(self.files.directory)
+        values = read_interface(self.files)
+        if self.bond and values["up"]:
+            values["speed_bits_per_second"] = bond_speed(self.files.directory) or values["speed_bits_per_second"]
+        if self.shared:  # the kernel's statistics leave RDMA out
+            for metric in TRAFFIC:
+                del values[metric]
+        dropped = values["tx_discards"]
+        values.update(counted)
+        if "tx_discards" in counted:  # the device's drops are besides those of the driver's queues
+            device = counted["tx_discards"]
+            values["tx_discards"] = None if device is None or dropped is None else device + dropped
+        if self.shared:
+            values = {metric: value for metric, value in values.items() if metric not in _WITH_RDMA}
+        self.metrics = tuple(values)
+        return values
+
+
 class NetdevCollector:
     """Ports of this host as its network interfaces show them; one pass over the files a sample.
 
-    devices: interface to port address; without it interfaces are taken by their names (`match_names`),
-    also those that appear later. Interfaces that an RDMA device shares give no traffic columns: the
-    kernel's statistics leave RDMA out (NVIDIA mlx5 driver, Documentation/networking/…/mlx5/counters.rst),
-    so a busy fabric port would look idle; InfinibandCollector has that traffic.
+    devices: interface to port address; without it interfaces are taken by their names (`match_names`), also those
+    that appear later. Traffic is what the device counts on the wire where its driver tells (`ethtool_stats`), which
+    has RDMA in it; else the kernel's count, and nothing for interfaces that an RDMA device shares: the kernel leaves
+    RDMA out (NVIDIA mlx5 driver, Documentation/networking/…/mlx5/counters.rst), so a busy fabric port would look
+    idle; InfinibandCollector has that traffic. drivers: where driver statistics come from; by default the kernel's
+    own interfaces, asked where `root` is its own /sys and so names the same interfaces.
     """
 
     def __init__(
@@ -97,7 +138,8 @@ class NetdevCollector:
         devices: Mapping[str, str] | None = None,
         *,
         ports: Collection[str] | None = None,
-        root: Path = Path("/sys"),
+        drivers: DriverStatistics | None = None,
+        root: Path = SYS,
         name: str = "netdev",
         interval: float = 1.0,
         deadline: float = 5.0,
@@ -111,15 +153,23 @@ class NetdevCollector:
         self._by_name = devices is None
         self._seen: set[str] = set()
         self._devices = dict(devices or {})
-        self._rdma: dict[str, bool] = {}
+        self._interfaces: dict[str, _Interface] = {}
+        self._drivers = drivers or (DriverStatistics() if root == SYS else None)
         self._worker = Worker(str(self._class))
 
     async def collect(self) -> Sample:
-        """One frame or two (with and without traffic). An interface that is gone is unknown, with a warning."""
+        """One frame for each set of metrics. An interface that is gone is unknown, with a warning."""
         return await self._worker.run(self._read)
 
     async def close(self) -> None:
-        """Nothing is kept open between samples."""
+        with contextlib.suppress(CollectorError):  # a read that is stuck keeps its files until it comes back
+            await self._worker.run(self._close_files)
+
+    def _close_files(self) -> None:
+        for interface in self._interfaces.values():
+            interface.files.close()
+        if self._drivers is not None:
+            self._drivers.close()
 
     def _read(self) -> Sample:
         present = entries(self._class)
@@ -132,21 +182,19 @@ class NetdevCollector:
                 f"{self._class}: no interface of {self._host} is named like nic0p1 or rail0p1; "
                 "map its interfaces to ports in the site file"
             )
-        plain: dict[str, dict[str, Value]] = {}
-        shared: dict[str, dict[str, Value]] = {}
+        counted = self._drivers.read(self._devices) if self._drivers is not None else {}
+        frames: dict[tuple[str, ...], dict[str, dict[str, Value]]] = {}
         warnings = []
         for device, address in self._devices.items():
-            values = read_interface(self._class / device)
-            if values:
-                self._rdma[device] = carries_rdma(self._class / device)
-            else:
+            interface = self._interfaces.get(device)
+            if interface is None:
+                interface = self._interfaces[device] = _Interface(self._class / device)
+            values = interface.read(counted.get(device, {}))
+            if not values:
                 warnings.append(f"{address}: no interface {device}")
-            (shared if self._rdma.get(device) else plain)[address] = values
+            frames.setdefault(interface.metrics, {})[address] = values
         now = frame_time(self._clock)
-        frames = [port_frame(now, self.name, (*LINK, *TRAFFIC), plain)] if plain else []
-        if shared:
-            frames.append(port_frame(now, self.name, LINK, shared))
-        return Sample(frames, warnings)
+        return Sample([port_frame(now, self.name, metrics, rows) for metrics, rows in frames.items()], warnings)
 
     def _find(self, present: Iterable[str]) -> None:
         """Maps every interface that was ever seen with a fitting name; one that is gone keeps its place."""

@@ -7,10 +7,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from collectors.infiniband_sysfs import list_ports
+from collectors.bond import is_bond, members
+from collectors.infiniband_sysfs import IbPort, list_ports
 from collectors.netdev import match_names
 from collectors.netdev import speed as link_speed
-from collectors.sysfs import entries, read, whole
+from collectors.rdma import Port, interface_of, is_bonded
+from collectors.sysfs import SYS, entries, read, whole
 from twin.address import clean, natural
 from twin.topology.builder import Builder
 from twin.topology.model import Topology
@@ -29,24 +31,28 @@ class OwnPorts:
     """Maps for NetdevCollector and InfinibandCollector, and a topology of one node with those ports."""
 
     netdevs: dict[str, str]
-    infiniband: dict[tuple[str, int], str]
+    infiniband: dict[Port, str]
     topology: Topology
 
 
-def own_ports(host: str, *, root: Path = Path("/sys"), gpus: int = 0, gpu_model: str = "unknown") -> OwnPorts:
+def own_ports(host: str, *, root: Path = SYS, gpus: int = 0, gpu_model: str = "unknown") -> OwnPorts:
     """The ports of this host. It reads files that may block: not for the event loop's thread.
 
     Interfaces named like `rail0p1` keep that place and then stand alone, the rest being management. Without
     such names RDMA devices come first, since they carry the fabric, then other physical interfaces; each is
-    `HOST/nicN/p0`. An RDMA device and the interface on the same hardware are one port.
+    `HOST/nicN/p0`. An RDMA device and the interface on the same hardware are one port. Bonds are for storage or
+    management and left out, unless there is no other RDMA device: then each is a port, and its members are none.
     """
     host = clean(host)
     interfaces = physical_interfaces(root)
-    rdma = {(p.device, p.port): p.link_layer for p in list_ports(root) if "bond" not in p.device}
-    shared = {d: port for d in interfaces if (port := _rdma_port(root / "class" / "net" / d)) in rdma and port}
+    rdma, named_by_rdma = _rdma_ports(root)
+    bonds = [d for d in named_by_rdma if is_bond(root / "class/net" / d)]
+    joined = {member.name for bond in bonds for member in members(root / "class/net" / bond)}
+    interfaces = [d for d in interfaces if d not in joined] + bonds
+    shared = {d: port for d in interfaces if (port := named_by_rdma.get(d) or _rdma_port(root, d)) in rdma and port}
     netdevs = match_names(interfaces, host)
     named = bool(netdevs)
-    infiniband: dict[tuple[str, int], str] = {}
+    infiniband: dict[Port, str] = {}
     for device, address in netdevs.items():
         if device in shared:
             infiniband.setdefault(shared[device], address)
@@ -62,7 +68,7 @@ def own_ports(host: str, *, root: Path = Path("/sys"), gpus: int = 0, gpu_model:
     return OwnPorts(netdevs, infiniband, _topology(host, netdevs, infiniband, gpus, gpu_model))
 
 
-def physical_interfaces(root: Path = Path("/sys")) -> list[str]:
+def physical_interfaces(root: Path = SYS) -> list[str]:
     """Ethernet interfaces that are hardware, in natural order: those of bonds too, no bridge, no virtual function.
 
     Where there is none (a container, a network namespace), those with a speed; veth pairs only if all else fails.
@@ -91,8 +97,27 @@ def _rank(interface: Path) -> int | None:
     return 2 if paired else 1
 
 
-def _rdma_port(interface: Path) -> tuple[str, int] | None:
+def _rdma_ports(root: Path) -> tuple[dict[Port, str | None], dict[str, Port]]:
+    """The RDMA ports that count, with their link layers, and which of them the interfaces that they name are.
+
+    A RoCE device may show more ports than it has wires (a ConnectX-8 of four planes: 12, scitix/sichek pull request
+    98). So where it names an interface for some of them, only those are ports.
+    """
+    listed = list_ports(root)
+    listed = [p for p in listed if not is_bonded(p.device)] or listed
+    interfaces = {(p.device, p.port): interface_of(root, p.device, p.port) for p in listed}
+    naming = {device for (device, _), interface in interfaces.items() if interface}
+
+    def counts(p: IbPort) -> bool:
+        return p.link_layer != "Ethernet" or p.device not in naming or bool(interfaces[p.device, p.port])
+
+    rdma = {(p.device, p.port): p.link_layer for p in listed if counts(p)}
+    return rdma, {interface: port for port, interface in interfaces.items() if interface and port in rdma}
+
+
+def _rdma_port(root: Path, device: str) -> Port | None:
     """The RDMA device and port on the same hardware. `dev_port` counts from 0, RDMA ports from 1."""
+    interface = root / "class/net" / device
     devices = sorted(entries(interface / "device" / "infiniband") or (), key=natural)
     return (devices[0], (whole(read(interface / "dev_port")) or 0) + 1) if devices else None
 
@@ -101,9 +126,7 @@ def _nic(address: str) -> int:
     return int(address.split("/")[1].removeprefix("nic"))
 
 
-def _topology(
-    host: str, netdevs: dict[str, str], infiniband: dict[tuple[str, int], str], gpus: int, gpu_model: str
-) -> Topology:
+def _topology(host: str, netdevs: dict[str, str], infiniband: dict[Port, str], gpus: int, gpu_model: str) -> Topology:
     devices: dict[str, list[str]] = {}
     for (device, port), address in infiniband.items():
         devices.setdefault(address, []).append(f"{device}/{port}")

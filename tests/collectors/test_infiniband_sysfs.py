@@ -9,9 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sysfs_tree import TEXT, Tree, device, ib_port, number, roce_port, rows, write
 
-from collectors import infiniband_sysfs
+from collectors import rdma_port
 from collectors.base import CollectorError
 from collectors.infiniband_sysfs import IbPort, InfinibandCollector, list_ports
+from collectors.sysfs import Files, Value
 from twin.errors import InputError
 from twin.metrics import REGISTRY
 
@@ -21,6 +22,12 @@ MAP = {("mlx5_0", 1): "n0/nic0/p0"}
 
 def collector(root: Path, ports: Mapping[tuple[str, int], str] = MAP) -> InfinibandCollector:
     return InfinibandCollector(ports, root=root, clock=lambda: 1_764_547_200_000_000_000)
+
+
+def read(path: Path) -> dict[str, Value]:
+    files = Files(path)
+    assert files.present()
+    return rdma_port.read_port(files)
 
 
 async def one(root: Path, port: Tree) -> dict[str, float]:
@@ -63,7 +70,7 @@ async def test_a_port_that_is_down_has_no_speed_whatever_rate_says(tmp_path: Pat
     ],
 )  # fmt: skip
 def test_the_logical_state_decides(state: str | None, phys_state: str | None, up: int | None) -> None:
-    assert infiniband_sysfs.is_up(state, phys_state) == up
+    assert rdma_port.is_up(state, phys_state) == up
 
 
 @pytest.mark.parametrize(
@@ -75,7 +82,7 @@ def test_the_logical_state_decides(state: str | None, phys_state: str | None, up
     ],
 )  # fmt: skip
 def test_rate_is_the_whole_link(text: str | None, expected: float | None) -> None:
-    assert infiniband_sysfs.rate(text) == expected
+    assert rdma_port.rate(text) == expected
 
 
 async def test_a_counter_without_a_value_or_a_file_is_unknown(tmp_path: Path) -> None:
@@ -99,7 +106,7 @@ async def test_a_counter_at_its_limit_arrives_as_the_limit_that_the_registry_kno
 @pytest.mark.parametrize(("words", "expected"), [(2**62 - 1, 4 * (2**62 - 1)), (2**62, None), (2**64 - 1, None)])
 async def test_bytes_that_no_longer_fit_64_bits_are_unknown(tmp_path: Path, words: int, expected: int | None) -> None:
     write(tmp_path, ib_port(counters={"port_xmit_data": str(words)}))
-    assert infiniband_sysfs.read_port(tmp_path)["tx_bytes"] == expected
+    assert read(tmp_path)["tx_bytes"] == expected
 
 
 @pytest.mark.parametrize("missing", ["packet_seq_err", "local_ack_timeout_err", "roce_adp_retrans"])
@@ -195,7 +202,7 @@ def test_whatever_the_files_hold_nothing_raises_and_no_number_is_made_up(files: 
         tree = {f: files[f] for f in FILES}
         below = {"counters": {f: files[f] for f in COUNTERS}, "hw_counters": {f: files[f] for f in OCCASIONS}}
         write(Path(place), {**tree, **below})
-        values = infiniband_sysfs.read_port(Path(place))
+        values = read(Path(place))
     words = number(files["port_xmit_data"])
     assert values["tx_bytes"] == (None if words is None or words >= 2**62 else words * 4)
     assert values["link_downed"] == number(files["link_downed"])

@@ -12,6 +12,7 @@ from sysfs_tree import TEXT, interface, number, rows, write
 from collectors import netdev
 from collectors.base import CollectorError
 from collectors.netdev import NetdevCollector, match_names
+from collectors.sysfs import Files
 from twin.errors import InputError
 from twin.frames import parse_line, to_line
 
@@ -176,7 +177,9 @@ def test_whatever_the_files_hold_nothing_raises_and_no_number_is_made_up(files: 
     with tempfile.TemporaryDirectory() as place:
         tree = interface(**{**files, "carrier_changes": None, "statistics": {"tx_bytes": files["tx_bytes"]}})
         write(Path(place) / "class/net", {"ens1": tree})
-        values = netdev.read_interface(Path(place) / "class/net/ens1")
+        opened = Files(Path(place) / "class/net/ens1")
+        assert opened.present()
+        values = netdev.read_interface(opened)
     assert values["tx_bytes"] == number(files["tx_bytes"])
     assert values["link_downed"] == number(files["carrier_down_count"])
     megabits = values["speed_bits_per_second"]
