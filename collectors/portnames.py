@@ -9,11 +9,13 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from math import gcd
 
 import numpy as np
 
 from collectors.netdev import match_names
+from twin.errors import InputError
 from twin.topology.importers.hints import host_port, is_switch_port
 from twin.topology.importers.ports import number_ports
 from twin.topology.model import Topology
@@ -24,7 +26,8 @@ ANY = "*"
 class PortNames:
     """Interfaces of the devices of one wiring, to addresses.
 
-    given: device (or `*`) -> interface -> port, as a site file has it: `p3`, `nic0/p1` or a whole address.
+    given: device (or `*`) -> interface -> port, as a site file has it: `p3`, `nic0/p1` or a whole address. Raises
+    InputError for a device or a port of one that the wiring does not have.
     """
 
     def __init__(self, topology: Topology, given: Mapping[str, Mapping[str, str]] | None = None) -> None:
@@ -42,6 +45,23 @@ class PortNames:
         ):
             cabled[switch].append(ordinal)
         self._cabled = cabled
+        self._check()
+
+    def _check(self) -> None:
+        """Every mistake of what the site says, but for `*`, which need not fit all devices."""
+        problems = []
+        for device, ports in self._given.items():
+            if device == ANY:
+                continue
+            if not self.has(device):
+                near = get_close_matches(device, [*self._switches, *self._nodes], 1)
+                hint = f"; did you mean {near[0]}?" if near else ""
+                problems.append(f"ports: {self._topology.name} has no switch or node {device!r}{hint}")
+                continue
+            wrong = [f"{i}: {port}" for i, port in ports.items() if self._said(device, i) == ""]
+            problems.extend(f"ports: {device} has no such port in {self._topology.name}: {text}" for text in wrong)
+        if problems:
+            raise InputError(problems)
 
     def has(self, device: str) -> bool:
         """True where the wiring has a switch or node of that name."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from collectors.portnames import PortNames
+from twin.errors import InputError
 from twin.topology.builder import Builder
 from twin.topology.model import Topology
 from twin.topology.presets import preset
@@ -37,10 +40,19 @@ def test_arista_ports_of_one_part_keep_their_number() -> None:
     assert PortNames(leaf(1)).place("A-leaf-0", [*names, "Management1"])["Ethernet8/1"] == "A-leaf-0/p8"
 
 
-def test_what_the_site_says_comes_first_and_an_unknown_port_gives_nothing() -> None:
-    placer = PortNames(leaf(0), {"*": {"uplink": "p3"}, "A-leaf-0": {"swp1": "p5", "swp2": "p99"}})
+def test_what_the_site_says_comes_first_and_what_fits_no_port_gives_nothing() -> None:
+    placer = PortNames(leaf(0), {"*": {"uplink": "p3", "swp2": "p99"}, "A-leaf-0": {"swp1": "p5"}})
     placed = placer.place("A-leaf-0", ["uplink", "swp1", "swp2", "swp3"])
     assert placed == {"uplink": "A-leaf-0/p3", "swp1": "A-leaf-0/p5", "swp3": "A-leaf-0/p2"}
+
+
+def test_every_mistake_of_the_site_is_told() -> None:
+    with pytest.raises(InputError) as problem:
+        PortNames(leaf(0), {"A-leaf-O": {"swp1": "p1"}, "A-leaf-0": {"swp2": "p99"}})
+    assert problem.value.problems == [
+        "ports: t has no switch or node 'A-leaf-O'; did you mean A-leaf-0?",
+        "ports: A-leaf-0 has no such port in t: swp2: p99",
+    ]
 
 
 def test_no_two_interfaces_take_the_same_port() -> None:
