@@ -19,6 +19,7 @@ PROGRAMS = {
     "ethtool": "ethtool",
     "lldpd": "lldpd",
     "tmux": "tmux",
+    "openssl": "openssl",
     "snmpd": "snmpd",
     "mosquitto": "mosquitto",
     "prometheus": "prometheus",

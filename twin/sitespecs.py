@@ -185,7 +185,7 @@ class ExporterSpec(Strict):
 
 
 class RedfishSpec(Strict):
-    """Supplies and power of nodes and power shelves. targets: node or rack of the wiring -> URL of the BMC."""
+    """Supplies and power of nodes and power shelves. targets: node, rack or feed (a shelf) of the wiring -> BMC's URL."""
 
     targets: dict[str, str] = Field(min_length=1)
     username: str | None = None

@@ -48,6 +48,14 @@ class _Node:
 
 
 @dataclass
+class _Rack:
+    name: str
+    redundancy: str
+    psus: int
+    psu_watts: float
+
+
+@dataclass
 class _Domain:
     name: str
     gpus: list[int]
@@ -69,7 +77,7 @@ class Builder:
     _switches: list[tuple[str, str, int, int, int, int]] = field(default_factory=list)
     _links: list[tuple[int, int, int, int, float, int]] = field(default_factory=list)  # not yet in a block
     _blocks: list[LinkBlock] = field(default_factory=list)
-    _racks: list[tuple[str, str]] = field(default_factory=list)
+    _racks: list[_Rack] = field(default_factory=list)
     _feeds: list[tuple[str, int, float]] = field(default_factory=list)
     _domains: list[_Domain] = field(default_factory=list)
     _gpus: int = 0
@@ -77,8 +85,17 @@ class Builder:
     _nic_ports: int = 0
     _cables: int = 0
 
-    def rack(self, name: str, redundancy: str = "none", feeds: Sequence[tuple[str, float]] = ()) -> int:
-        self._racks.append((name, redundancy))
+    def rack(
+        self,
+        name: str,
+        redundancy: str = "none",
+        feeds: Sequence[tuple[str, float]] = (),
+        *,
+        psus: int = 0,
+        psu_watts: float = float("nan"),
+    ) -> int:
+        """Adds a rack and returns its row. psus: the supplies of its power shelves, shelf after shelf."""
+        self._racks.append(_Rack(name, redundancy, psus, psu_watts))
         row = len(self._racks) - 1
         self._feeds.extend((feed, row, watts) for feed, watts in feeds)
         return row
@@ -194,7 +211,6 @@ class Builder:
         ports, links = self._build_ports()
         nics = self._build_nics(gpus)
         ports = self._mark_compute(ports, gpus)
-        psu_node = np.repeat(np.arange(len(self.nodes), dtype=np.int32), [n.psus for n in self.nodes])
         return Topology(
             name=self.name,
             planes=self.planes,
@@ -211,17 +227,13 @@ class Builder:
                 _i32(d.links_per_gpu for d in self._domains),
                 np.array([d.speed for d in self._domains], dtype=np.float64),
             ),
-            racks=Racks(tuple(r[0] for r in self._racks), tuple(r[1] for r in self._racks)),
+            racks=self._build_racks(),
             feeds=Feeds(
                 tuple(f[0] for f in self._feeds),
                 _i32(f[1] for f in self._feeds),
                 np.array([f[2] for f in self._feeds], dtype=np.float64),
             ),
-            psus=Psus(
-                psu_node,
-                _i32(i for n in self.nodes for i in range(n.psus)),
-                np.array([n.psu_watts for n in self.nodes for _ in range(n.psus)], dtype=np.float64),
-            ),
+            psus=self._build_psus(),
             jobs=tuple(self.jobs),
             labels=dict(self.labels),
             notes=tuple(self.notes),
@@ -242,6 +254,28 @@ class Builder:
             n_nics=_i32(len(n.nics) for n in ns),
             psu0=(np.cumsum(psus) - psus).astype(np.int32),
             n_psus=psus,
+        )
+
+    def _build_racks(self) -> Racks:
+        psus = _i32(r.psus for r in self._racks)
+        before = sum(n.psus for n in self.nodes)
+        return Racks(
+            name=tuple(r.name for r in self._racks),
+            redundancy=tuple(r.redundancy for r in self._racks),
+            psu0=(before + np.cumsum(psus) - psus).astype(np.int32),
+            n_psus=psus,
+        )
+
+    def _build_psus(self) -> Psus:
+        nodes, racks = len(self.nodes), len(self._racks)
+        owners: list[_Node | _Rack] = [*self.nodes, *self._racks]
+        count = [o.psus for o in owners]
+        none = np.full(max(nodes, racks), NONE, np.int32)
+        return Psus(
+            node=np.repeat(np.r_[np.arange(nodes, dtype=np.int32), none[:racks]], count),
+            rack=np.repeat(np.r_[none[:nodes], np.arange(racks, dtype=np.int32)], count),
+            ordinal=_i32(i for n in count for i in range(n)),
+            watts=np.repeat(np.array([o.psu_watts for o in owners], dtype=np.float64), count),
         )
 
     def _build_gpus(self) -> Gpus:

@@ -78,10 +78,11 @@ def racks(topo: Topology) -> list[dict[str, Any]]:
     feeds: dict[int, list[dict[str, Any]]] = {}
     for feed, rack, watts in zip(topo.feeds.name, topo.feeds.rack.tolist(), topo.feeds.watts.tolist(), strict=True):
         feeds.setdefault(rack, []).append({"name": feed, "watts": watts})
-    return [
-        {"name": name, "feeds": feeds.get(i, []), "redundancy": redundancy}
-        for i, (name, redundancy) in enumerate(zip(topo.racks.name, topo.racks.redundancy, strict=True))
-    ]
+    out = []
+    for i, (name, redundancy) in enumerate(zip(topo.racks.name, topo.racks.redundancy, strict=True)):
+        psus, watts = _supplies(topo, int(topo.racks.psu0[i]), int(topo.racks.n_psus[i]))
+        out.append(_drop(name=name, feeds=feeds.get(i, []), redundancy=redundancy, psus=psus, psu_watts=watts))
+    return out
 
 
 def jobs(topo: Topology) -> list[dict[str, Any]]:
@@ -98,8 +99,7 @@ def nodes(topo: Topology) -> list[dict[str, Any]]:
         gpu0, n_gpus = int(nodes.gpu0[i]), int(nodes.n_gpus[i])
         numbers = topo.nics.ordinal[nic0 : nic0 + n_nics].tolist()
         of_gpu = [n - nic0 if n >= 0 else NONE for n in topo.gpus.nic[gpu0 : gpu0 + n_gpus].tolist()]
-        psus = int(nodes.n_psus[i])
-        watts = float(topo.psus.watts[nodes.psu0[i]]) if psus else float("nan")
+        psus, watts = _supplies(topo, int(nodes.psu0[i]), int(nodes.n_psus[i]))
         role = ROLES[nodes.role[i]]
         usual = default_nic_of_gpu(n_gpus, n_nics) if role == ROLES[COMPUTE] else (NONE,) * n_gpus
         out.append(
@@ -110,10 +110,16 @@ def nodes(topo: Topology) -> list[dict[str, Any]]:
                 ports_per_nic=int(topo.nics.n_ports[nic0]) if n_nics else None,
                 first_port=int(topo.ports.ordinal[topo.nics.port0[nic0]]) or None if n_nics else None,
                 nic_of_gpu=None if tuple(of_gpu) == usual else of_gpu,
-                psus=psus or None, psu_watts=watts if watts == watts else None, label=topo.labels.get(name),
+                psus=psus, psu_watts=watts, label=topo.labels.get(name),
             )
         )  # fmt: skip
     return out
+
+
+def _supplies(topo: Topology, first: int, count: int) -> tuple[int | None, float | None]:
+    """How many supplies an owner has and what each can give; None for what is left out."""
+    watts = float(topo.psus.watts[first]) if count else float("nan")
+    return count or None, watts if watts == watts else None
 
 
 def show_exact(bits: float) -> str | float | None:

@@ -122,14 +122,21 @@ class Feeds:
 
 @dataclass(frozen=True, slots=True)
 class Racks:
+    """Racks. psu0: first row of the supplies in the rack's power shelves, n_psus: how many, all shelves together."""
+
     name: tuple[str, ...]
     redundancy: tuple[str, ...]
+    psu0: I32
+    n_psus: I32
 
 
 @dataclass(frozen=True, slots=True)
 class Psus:
+    """Supplies: those of nodes, then those in the power shelves of racks. Of node and rack, the other is -1."""
+
     node: I32
-    ordinal: I32
+    rack: I32
+    ordinal: I32  # in the node, or over all shelves of the rack, those of a feed together
     watts: F64
 
 
@@ -182,10 +189,9 @@ class Topology:
 
     @cached_property
     def psu_names(self) -> tuple[str, ...]:
-        node = self.nodes.name
-        return tuple(
-            f"{node[n]}/psu{i}" for n, i in zip(self.psus.node.tolist(), self.psus.ordinal.tolist(), strict=True)
-        )
+        node, rack = self.nodes.name, self.racks.name
+        rows = zip(self.psus.node.tolist(), self.psus.rack.tolist(), self.psus.ordinal.tolist(), strict=True)
+        return tuple(f"{node[n] if n >= 0 else rack[r]}/psu{i}" for n, r, i in rows)
 
     @cached_property
     def nvlink_names(self) -> tuple[str, ...]:

@@ -128,13 +128,18 @@ class _Reader:
         rows: dict[str, int] = {}
         for i, rack in enumerate(self.wiring.racks):
             entry = self._entry(("racks", i, "name"), rack.name)
+            if len(entry.names) * (1 + rack.psus) > MOST_ROWS:
+                self._wrong(("racks", i, "name"), f"{rack.name!r} and their supplies are more than {MOST_ROWS:,}")
+                continue
             held = self._lists(("racks", i, "nodes"), entry, rack.nodes)
             feeds = self._lists(("racks", i, "feeds"), entry, [feed.name for feed in rack.feeds])
             for name, nodes_held, own in zip(entry.names, held, feeds, strict=True):
                 if name in rows:
                     self._wrong(("racks", i, "name"), f"{name!r} is used twice")
                 watts = [(feed, rack.feeds[k].watts) for k, feed in own]
-                rows[name] = self.builder.rack(name, rack.redundancy, watts)
+                rows[name] = self.builder.rack(
+                    name, rack.redundancy, watts, psus=rack.psus, psu_watts=rack.psu_watts or float("nan")
+                )
                 self.rack_of |= {node: rows[name] for _, node in nodes_held}
         for _, _, named, _ in nodes:
             if named is not None and named not in rows:

@@ -98,6 +98,8 @@ class RackSpec(Strict):
     nodes: Names = []
     feeds: list[FeedSpec] = []
     redundancy: str = "none"
+    psus: int = Field(0, ge=0, le=1024)
+    psu_watts: float | None = None
 
 
 class JobSpec(Strict):

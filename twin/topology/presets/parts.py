@@ -68,7 +68,8 @@ def nvl72_racks(
 ) -> I64:
     """int64[racks, trays], node rows of racks of the catalogue that are one NVLink domain each.
 
-    A feed is one power shelf, half of them on side A and half on B; spare_shelves: how many may fail.
+    A feed is one power shelf, half of them on side A and half on B; spare_shelves: how many may fail, None where
+    power is not described.
     """
     facts = hardware()["rack"][model]
     tray = hardware()["server"][facts["server"]]
@@ -77,8 +78,14 @@ def nvl72_racks(
     rows = np.zeros((count, trays), np.int64)
     for r in range(count):
         name = numbered("r", r, count, 2)
-        feeds = _shelves(name, facts) if spare_shelves is not None else ()
-        rack = b.rack(name, f"N+{spare_shelves}" if feeds else "none", feeds)
+        if spare_shelves is None:
+            rack = b.rack(name)
+        else:
+            shelf = hardware()["power_shelf"][facts["power_shelf"]]
+            rack = b.rack(
+                name, f"N+{spare_shelves}", _shelves(name, facts["power_shelves"], float(shelf["capacity_watts"])),
+                psus=facts["power_shelves"] * shelf["psus"], psu_watts=float(shelf["psu_watts"]),
+            )  # fmt: skip
         for tray_number in range(trays):
             rows[r, tray_number] = b.node(
                 numbered("n", trays * r + tray_number, trays * count, 3), gpus=gpus, nics=tray["nics"],
@@ -92,11 +99,9 @@ def nvl72_racks(
     return rows
 
 
-def _shelves(rack: str, facts: dict[str, object]) -> Sequence[tuple[str, float]]:
-    shelf = hardware()["power_shelf"][str(facts["power_shelf"])]
-    count = int(str(facts["power_shelves"]))
+def _shelves(rack: str, count: int, watts: float) -> Sequence[tuple[str, float]]:
     half = -(-count // 2)
-    return [(f"{rack}/feed{'AB'[i // half]}{i % half}", float(shelf["capacity_watts"])) for i in range(count)]
+    return [(f"{rack}/feed{'AB'[i // half]}{i % half}", watts) for i in range(count)]
 
 
 def nic_ports(b: Builder, nodes: I64) -> I64:

@@ -145,6 +145,7 @@ def _rack(rack: Row) -> Row:
         out["feeds"] = [{"name": name, "watts": watts} for name, watts in feeds]
     if rack["redundancy"] != "none":
         out["redundancy"] = rack["redundancy"]
+    out |= {key: rack[key] for key in ("psus", "psu_watts") if key in rack}
     return out
 
 
