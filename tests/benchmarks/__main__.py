@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tests.benchmarks import codec, fabric, ingest, nvml, startup, wiring
+from tests.benchmarks import codec, fabric, host, ingest, nvml, prometheus, startup, wiring
 
 ALL = {
     "startup": startup.run,
@@ -13,6 +13,8 @@ ALL = {
     "wiring": wiring.run,
     "nvml": nvml.run,
     "fabric": fabric.run,
+    "host": host.run,
+    "prometheus": prometheus.run,
 }
 
 
