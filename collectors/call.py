@@ -7,8 +7,9 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any, Generic, TypeVar
 
-from collectors.base import CollectorError
+from collectors.base import Collector, CollectorError, Sample
 from twin.errors import FabrictwinError
+from twin.frames import Frame
 
 T = TypeVar("T")
 
@@ -50,6 +51,18 @@ class Call(Generic[T]):
             self._coroutine.close()
         self._task.cancel()
         await self.wait(grace)
+
+
+async def collected(collector: Collector) -> Sample:
+    """A collection whose answer has been looked at."""
+    try:
+        sample = await collector.collect()
+    except SystemExit as problem:  # a library that exits: left alone, it would end the event loop for all
+        raise CollectorError(f"{collector.name}: it tried to end the program") from problem
+    for frame in sample.frames:
+        if not isinstance(frame, Frame):
+            raise TypeError(f"{collector.name} gave {type(frame).__name__} for a frame")
+    return sample
 
 
 def one_line(problem: BaseException, length: int = 300) -> str:

@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 import zlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-import numpy as np
-
 from collectors.base import Clock, Collector, CollectorError, Sample, frame_time
-from collectors.call import Call, one_line
+from collectors.call import Call, collected, one_line
 from collectors.frame_queue import FrameQueue
+from collectors.skew import Skew
 from twin.errors import InputError
-from twin.frames import Frame
+from twin.frames import NS, Frame, column
+from twin.sources import SUPERVISOR as OWN_SOURCE
 
-OWN_SOURCE = "fabrictwin"  # the source of the supervisor's own frames
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 JITTER = 0.1  # of a pause, so that sources which fail together are not asked again together
 GRACE_S = 1.0  # how long something cancelled may take to end
@@ -29,7 +28,11 @@ SHORTEST_SLEEP_S = 0.001  # a source that is always late must not spin
 
 @dataclass(frozen=True, slots=True)
 class SourceHealth:
-    """How one source does. ok: None before its first result. failures: in a row. last_success: ns."""
+    """How one source does. ok: None before its first result. failures: in a row. last_success: ns.
+
+    duration: seconds that its last collection took. late: collections in a row that took longer than its interval.
+    clock_offset: seconds that the clock of its frames is ahead of ours, behind below zero; the worst of several.
+    """
 
     name: str
     ok: bool | None
@@ -38,6 +41,9 @@ class SourceHealth:
     last_success: int | None
     warnings: tuple[str, ...]
     frames_dropped: int
+    duration: float | None = None
+    late: int = 0
+    clock_offset: float | None = None
 
 
 class Supervisor:
@@ -49,7 +55,8 @@ class Supervisor:
 
     Every collector has its own task, interval and deadline; whatever it raises stays with it, and it is
     tried again after 1, 2, 4 … 60 seconds. Once a heartbeat there is a frame of kind `source` that names
-    every collector: the twin has no clock, so this is how it sees time pass when all else is silent.
+    every collector: the twin has no clock, so this is how it sees time pass when all else is silent. It also tells
+    how long each took and how far the clocks of all sources are off: only here is it known when a frame came in.
     One thing no supervisor can prevent: a collector that blocks the event loop itself.
     """
 
@@ -119,16 +126,22 @@ class Supervisor:
             await asyncio.sleep(max(due - loop.time(), SHORTEST_SLEEP_S))
 
     def _source_frame(self) -> Frame:
-        """One row a collector."""
+        """One row a collector, and one a further source of theirs, of which only the clock is known."""
         health = self.health()
-        up = [np.nan if h.ok is None else float(h.ok) for h in health]
+        offsets: dict[str, float | None] = dict.fromkeys(self._names)
+        for runner in self._runners:
+            offsets |= {n: s for n, s in runner.skew.seconds().items() if n and n.isprintable()}
+        rest = [None] * (len(offsets) - len(health))
         columns = {
-            "up": np.array(up, dtype=np.float64),
-            "interval_seconds": np.array([r.interval for r in self._runners], dtype=np.float64),
-            "failures": np.array([h.failures for h in health], dtype=np.float64),
-            "frames_dropped": np.array([h.frames_dropped for h in health], dtype=np.float64),
+            "up": column((*(h.ok for h in health), *rest), counter=False),
+            "interval_seconds": column((*(r.pace for r in self._runners), *rest), counter=False),
+            "duration_seconds": column((*(h.duration for h in health), *rest), counter=False),
+            "late": column((*(h.late for h in health), *rest), counter=False),
+            "failures": column((*(h.failures for h in health), *rest), counter=False),
+            "frames_dropped": column((*(h.frames_dropped for h in health), *rest), counter=False),
+            "clock_offset_seconds": column(offsets.values(), counter=False),
         }
-        return Frame(frame_time(self._clock), OWN_SOURCE, "source", self._names, columns)
+        return Frame(frame_time(self._clock), OWN_SOURCE, "source", tuple(offsets), columns)
 
 
 class _Frames(AsyncIterator[Frame]):
@@ -158,18 +171,29 @@ class _Runner:
         self._last_error: str | None = None
         self._last_success: int | None = None
         self._warnings: tuple[str, ...] = ()
+        self._durations: deque[float] = deque(maxlen=2)  # of the last collections, seconds
+        self._late = 0
+        self.skew = Skew()
+
+    @property
+    def pace(self) -> float:
+        """Seconds from one answer to the next: the interval, or longer where the last answers took longer."""
+        return max(self.interval, min(self._durations, default=0.0))
 
     def health(self, dropped: int) -> SourceHealth:
+        offsets = self.skew.seconds().values()
         return SourceHealth(
-            self.name, self._ok, self._failures, self._last_error, self._last_success, self._warnings, dropped
-        )
+            self.name, self._ok, self._failures, self._last_error, self._last_success, self._warnings, dropped,
+            self._durations[-1] if self._durations else None, self._late, max(offsets, key=abs, default=None),
+        )  # fmt: skip
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
         due = loop.time()
         while True:
+            began = loop.time()
             try:
-                self._accept(await self._ask())
+                self._accept(await self._ask(), loop.time() - began)
                 due = max(due + self.interval, loop.time())  # a slow source is asked again at once, but once
             except Exception as problem:
                 self._ok, self._failures, self._last_error = False, self._failures + 1, one_line(problem)
@@ -177,16 +201,20 @@ class _Runner:
             await asyncio.sleep(max(due - loop.time(), SHORTEST_SLEEP_S))
 
     async def _ask(self) -> Sample:
-        call = self._call = Call(_collected(self._collector))
+        call = self._call = Call(collected(self._collector))
         if not await call.wait(self._deadline):
             await call.end(self._grace)
             raise CollectorError(f"{self.name}: no answer within {self._deadline:g} s")
         return call.result()
 
-    def _accept(self, sample: Sample) -> None:
+    def _accept(self, sample: Sample, duration: float) -> None:
         for frame in sample.frames:
             self._queue.put(self.name, frame)
-        self._ok, self._failures, self._last_success = True, 0, frame_time(self._clock)
+        now = self._clock()
+        self.skew.note(sample.frames, self._last_success or now - round(duration * NS), now)
+        self._durations.append(duration)
+        self._late = self._late + 1 if duration > self.interval else 0
+        self._ok, self._failures, self._last_success = True, 0, frame_time(lambda: now)
         self._warnings = tuple(sample.warnings)
 
     async def close(self) -> None:
@@ -219,18 +247,6 @@ def _check_names(names: Sequence[str]) -> None:
     ]
     if problems:
         raise InputError(problems)
-
-
-async def _collected(collector: Collector) -> Sample:
-    """A collection whose answer has been looked at."""
-    try:
-        sample = await collector.collect()
-    except SystemExit as problem:  # a library that exits: left alone, it would end the event loop for all
-        raise CollectorError(f"{collector.name}: it tried to end the program") from problem
-    for frame in sample.frames:
-        if not isinstance(frame, Frame):
-            raise TypeError(f"{collector.name} gave {type(frame).__name__} for a frame")
-    return sample
 
 
 async def _closed(collector: Collector) -> None:

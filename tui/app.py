@@ -8,6 +8,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import App, SystemCommand
@@ -163,7 +164,7 @@ class FabricApp(App[None]):
             Shown(
                 self.session.title, self.session.mode, snapshot, self._clock(), arrived, paused, self._waiting,
                 self.session.speed, replay.span if replay else None, marks_of(incidents), self.session.state,
-                self._failed, self.shown.selected,
+                self._failed, self.shown.selected, self.session.about, tuple(self.session.reasons().items()),
             )
         )  # fmt: skip
 
@@ -194,11 +195,7 @@ class FabricApp(App[None]):
         return next((i for i in incidents if i.id == id), incidents[0] if incidents and not id else None)
 
     def select(self, id: str) -> None:
-        s = self.shown
-        self._show(
-            Shown(s.title, s.mode, s.snapshot, s.now, s.arrived, s.paused, s.waiting, s.speed, s.span, s.marks,
-                  s.state, s.failed, id)
-        )  # fmt: skip
+        self._show(replace(self.shown, selected=id))
 
     def select_neighbour(self, way: int) -> None:
         incidents = () if self.shown.snapshot is None else self.shown.snapshot.incidents

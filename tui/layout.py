@@ -29,7 +29,10 @@ def frame(height: int) -> Frame:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """Rows of each part. charts: rows of the chart under each plane. two_lines: incidents with their summary."""
+    """Rows of each part. charts: rows of the chart under each plane. two_lines: incidents with their summary.
+
+    interfaces: of a host that is watched without a wiring, in the place of planes.
+    """
 
     verdict: int
     planes: int
@@ -42,10 +45,27 @@ class Overview:
     two_columns: bool
     two_lines: bool
     gap: int
+    interfaces: int = 0
 
 
-def overview(width: int, height: int, planes: int, classes: int, sources: int, hosts: int) -> Overview:
-    """planes, classes of GPU bandwidth, sources and hosts: how many there are to show."""
+def own_host(height: int, wanted: int, gpus: bool, sources: int, troubles: int) -> Overview:
+    """Without planes. wanted: rows the interfaces could fill. troubles: sources of which there is more to say."""
+    of = frame(height)
+    verdict = 1
+    left = of.body - verdict - of.gap * (3 + gpus)
+    gpu_rows = 3 if gpus and left >= 14 else 0
+    source_rows = min(1 + sources, 7) if left >= 20 and sources >= 3 else 1 + min(troubles, 2) if left >= 7 else 0
+    left -= gpu_rows + source_rows
+    interfaces = max(1, min(wanted, left - min(4, left // 4)))
+    return Overview(
+        verdict, 0, 0, gpu_rows, 0, 0, max(0, left - interfaces), source_rows, False, False, of.gap, interfaces
+    )
+
+
+def overview(
+    width: int, height: int, planes: int, classes: int, sources: int, hosts: int, troubles: int = 0
+) -> Overview:
+    """planes, classes of GPU bandwidth, sources, hosts: how many there are to show; troubles: as for own_host."""
     of = frame(height)
     verdict = 2 if of.body >= 10 else 1
     planes = max(1, planes)
@@ -53,7 +73,7 @@ def overview(width: int, height: int, planes: int, classes: int, sources: int, h
         return _two_columns(width, of, verdict, planes, classes, sources, hosts)
     left = of.body - verdict
     table = min(7, 1 + sources) if left >= 34 else 0
-    source_rows = table if table >= 4 else 1 if left >= 7 else 0
+    source_rows = table if table >= 4 else 1 + min(troubles, 2 if left >= 15 else 1) if left >= 7 else 0
     gaps = of.gap * 4
     left -= source_rows + gaps
     gpus = 1 + max(2, min(classes, 4 if left >= 15 else 3 if left >= 13 else 2)) if left >= 11 else 0

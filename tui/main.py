@@ -17,11 +17,13 @@ _COMMANDS = {
     "watch": ("tui.commands.watch", "Live: a site, or this host's own interfaces."),
     "check": ("tui.commands.check", "One verdict without a screen, for scripts and cron."),
     "record": ("tui.commands.record", "Record a site into a trace, without a screen."),
+    "agent": ("tui.commands.agent", "This host's telemetry to MQTT, for a monitor elsewhere."),
     "replay": ("tui.commands.replay", "Play a trace in the screen."),
     "analyze": ("tui.commands.analyze", "Judge a trace with today's detectors."),
     "drill": ("tui.commands.drill", "Run drills: simulated failures with what must be found."),
     "topology": ("tui.commands.topology", "The wiring: show, validate, export, discover, presets."),
     "trace": ("tui.commands.trace", "Convert and describe traces."),
+    "doctor": ("tui.commands.doctor", "What can be read here, or of a site; what not, and what to do about it."),
 }
 _EPILOG = """\b
 Examples:

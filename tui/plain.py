@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol
 
+from tui.rows.interfaces import Interface, a_second, interfaces, state_of
+from tui.text import rate_of
 from twin.frames import NS
 from twin.incident import Incident
 from twin.snapshot import Event, PlaneView, Snapshot
@@ -70,12 +72,22 @@ def planes_line(snapshot: Snapshot) -> str:
 
 def ports_line(snapshot: Snapshot) -> str:
     """One line on the ports of a host that is watched without a wiring."""
-    up, names = snapshot.port.get("up"), snapshot.topology.port_names
-    if up is None:
+    if "up" not in snapshot.port:
         return f"{clock(snapshot.time)}  ports    nothing heard of any port yet"
-    told = [f"{name} {'?' if u != u else 'up' if u else 'down'}" for name, u in zip(names, up.tolist(), strict=True)]
+    told = [_port_text(i) for i in interfaces(snapshot)]
     more = f" and {len(told) - 8} more" if len(told) > 8 else ""
     return f"{clock(snapshot.time)}  ports    {', '.join(told[:8])}{more}"
+
+
+def _port_text(port: Interface) -> str:
+    """`eth0 up 10 Gb/s rx 1.2 Mb/s tx 4 Kb/s`; what is unknown is left out, errors are told where there are some."""
+    words = [port.name, state_of(port.up)[1]]
+    words += [rate_of(port.speed)] if port.speed == port.speed else []
+    words += [f"{way} {rate_of(rate)}" for way, rate in (("rx", port.rx), ("tx", port.tx)) if rate == rate]
+    words += [
+        f"{a_second(rate)} {what}" for what, rate in (("errors", port.errors), ("drops", port.drops)) if rate > 0
+    ]
+    return " ".join(words)
 
 
 def follow(twin: Twin, frames: Iterable[Frame], write: Callable[[str], None]) -> None:
@@ -91,8 +103,9 @@ def follow(twin: Twin, frames: Iterable[Frame], write: Callable[[str], None]) ->
 class Lines:
     """Turns what a twin has said since the last call into lines."""
 
-    def __init__(self, twin: Judge) -> None:
-        self._twin = twin
+    def __init__(self, twin: Judge, reasons: Callable[[], Mapping[str, str]] = dict) -> None:
+        """reasons: source -> why it fails."""
+        self._twin, self._reasons = twin, reasons
         self._said = 0
         self._planes_at = 0
 
@@ -107,6 +120,8 @@ class Lines:
         for event in events:
             yield event_line(event)
             if event.what == "opened":
+                if reason := self._reasons().get(event.incident.cause):
+                    yield f"{'':11}{'':<8} reason     {reason}"
                 yield advice_line(event.incident)
         if self._twin.time and (events or not self._planes_at or self._twin.time - self._planes_at >= _EVERY):
             snapshot = self._twin.snapshot()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -56,21 +56,37 @@ class Player(Protocol):
     def step_to(self, time: int) -> Snapshot: ...
 
 
+class Told:
+    """What a session knows in words, which frames do not carry; a recording knows nothing of the kind."""
+
+    about: tuple[str, ...] = ()  # what is being watched, where no site says it
+
+    def reasons(self) -> Mapping[str, str]:
+        """Source -> why it fails, or what of it cannot be had."""
+        return {}
+
+
 class Session(Protocol):
-    """A source of snapshots. speed: how fast event time runs, None where nobody can set it."""
+    """A source of snapshots. speed: how fast event time runs, None where nobody can set it.
+
+    about, reasons: as of Told.
+    """
 
     mode: Mode
     title: str
     speed: float | None
     state: str  # `seeking`, `ended`, or nothing
+    about: tuple[str, ...]
+
+    def reasons(self) -> Mapping[str, str]: ...
 
     async def run(self, publish: Publish) -> None:
         """Publishes snapshots until the source ends. Raises where the source cannot be read."""
         ...
 
 
-@dataclass(slots=True)
-class Late:
+@dataclass
+class Late(Told):
     """A session that is made after the first frame, in a thread: its twin and its input take time to come up."""
 
     title: str
@@ -108,19 +124,31 @@ class Fresh:
         return snapshot
 
 
-class FeedSession:
-    """Live: frames as they come, from an async iterator."""
+class FeedSession(Told):
+    """Live: frames as they come, from an async iterator. reasons: asks the collectors why they fail."""
 
     mode: Mode = "live"
     speed: float | None = None
 
-    def __init__(self, title: str, twin: TwinLike, frames: AsyncIterator[Frame]) -> None:
-        self.title = title
+    def __init__(
+        self,
+        title: str,
+        twin: TwinLike,
+        frames: AsyncIterator[Frame],
+        *,
+        about: tuple[str, ...] = (),
+        reasons: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
+        self.title, self.about = title, about
+        self._reasons = reasons
         self.state = ""
         self._frames = frames
         self._twin = twin
         self._fresh = Fresh(twin)
         self._waiting: deque[Frame] = deque()
+
+    def reasons(self) -> Mapping[str, str]:
+        return self._reasons()
 
     async def run(self, publish: Publish) -> None:
         reader = asyncio.create_task(self._read())
@@ -148,7 +176,7 @@ class FeedSession:
         return self._fresh.snapshot()
 
 
-class PacedSession:
+class PacedSession(Told):
     """Frames played against the wall clock at a speed: a simulated fabric, or any finite list.
 
     ahead: seconds of them that are taken at once, so that there is something to see.
@@ -213,7 +241,7 @@ class PacedSession:
         return True, self._fresh.snapshot() if due else None
 
 
-class ReplaySession:
+class ReplaySession(Told):
     """A recording: played, stepped, and jumped about in."""
 
     mode: Mode = "replay"

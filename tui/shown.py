@@ -35,7 +35,8 @@ class Shown:
     now: wall clock, ns. arrived: wall clock when the snapshot came, ns. waiting: snapshots that came
     while the view was paused. span: the times of a whole recording, None where there is no end.
     speed: how fast event time runs, None where nobody can set it. state: a word from the session
-    (`seeking`, `ended`), or why it failed. selected: the incident under the cursor.
+    (`seeking`, `ended`), or why it failed. selected: the incident under the cursor. about: what the session says of
+    itself in words. reasons: (source, why it fails or what of it cannot be had).
     """
 
     title: str
@@ -51,6 +52,8 @@ class Shown:
     state: str = ""
     failed: str = ""
     selected: str = ""
+    about: tuple[str, ...] = ()
+    reasons: tuple[tuple[str, str], ...] = ()
 
     @property
     def key(self) -> tuple[int, int]:

@@ -12,6 +12,8 @@ from math import isfinite
 
 from rich.cells import cell_len, set_cell_size
 
+from twin.units import show_speed
+
 NS = 1_000_000_000
 Span = tuple[str, str]
 Line = list[Span]
@@ -113,6 +115,12 @@ def percent(fraction: float, digits: int = 0) -> str:
 def count(number: float) -> str:
     """A whole number with thousands apart; `?` where unknown."""
     return "?" if number != number else f"{int(number):,}"
+
+
+def rate_of(bits: float) -> str:
+    """Bits/s in three figures: `86 Tb/s`."""
+    shown = show_speed(bits if bits != bits else float(f"{bits:.3g}"))
+    return f"{shown[:-1]} {shown[-1]}b/s" if shown[-1:].isalpha() else f"{shown} b/s"
 
 
 def plural(number: int, word: str) -> str:

@@ -97,6 +97,15 @@ class Ledger:
         self._say(now, "opened" if incident.detected == now else "reopened", incident)
         for key in taken:
             self._close(now, key, "superseded", incident.id)
+        if finding.kind == "link_flapping":
+            self._take_history(finding, incident)
+
+    def _take_history(self, finding: Finding, incident: Incident) -> None:
+        """The downs that made it a flapping link were told one by one: they are part of it now."""
+        for place, old in enumerate(self._closed):
+            recent = old.resolved is not None and old.resolved >= finding.since
+            if (old.kind, old.cause) == ("link_down", finding.cause) and recent and old.superseded_by is None:
+                self._closed[place] = replace(old, superseded_by=incident.id)
 
     def _again(self, now: int, finding: Finding) -> Incident | None:
         """The incident of a single link that was resolved a moment ago: it came back, it is no new one."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from math import nan
 
 import numpy as np
 import numpy.typing as npt
 
 from twin.capacity import Capacity
+from twin.clock import Clocks
 from twin.frames import NS
 from twin.incident import Incident
 from twin.linkstate import LinkState
@@ -109,6 +111,7 @@ class Observer:
         now: int,
         kinds: Mapping[str, KindState],
         sources: Sources,
+        clocks: Clocks,
         incidents: tuple[Incident, ...],
         events: tuple[Event, ...],
     ) -> Snapshot:
@@ -137,7 +140,7 @@ class Observer:
             gpu={name: s.value.copy() for name, s in gpus.series.items()},
             gpu_age=_age(gpus, now),
             incidents=incidents,
-            sources=_source_views(sources, now),
+            sources=_source_views(sources, clocks, now),
             events=events,
             history=self._history(),
         )
@@ -158,22 +161,32 @@ def _age(kind: KindState, now: int) -> F64:
     return np.where(last > 0, (now - last) / NS, np.nan)
 
 
-def _source_views(sources: Sources, now: int) -> tuple[SourceView, ...]:
-    stale, interval = set(sources.stale(now)), sources.interval()
-    views = [
-        SourceView(
-            name=name,
-            state="failed" if name in sources.failed_since else "stale" if i in stale else "ok",
-            age_seconds=(now - sources.last[i]) / NS,
-            interval_seconds=float(interval[i]) / NS,
-            failures=sources.failures.get(name, 0),
-            entities=sources.entities[i],
-            frames=sources.frames[i],
+def _source_views(sources: Sources, clocks: Clocks, now: int) -> tuple[SourceView, ...]:
+    interval = sources.interval()
+    states = ["ok"] * len(sources.names)
+    for state, rows in (("late", sources.late()), ("stale", sources.stale(now))):
+        for i in rows:
+            states[i] = state
+    views = []
+    for i, name in enumerate(sources.names):
+        offset = sources.offsets.get(name, clocks.offset(name) / NS or nan)
+        views.append(
+            SourceView(
+                name=name,
+                state="failed" if name in sources.failed_since else states[i],
+                age_seconds=(now - sources.newest[i]) / NS,
+                interval_seconds=float(interval[i]) / NS,
+                failures=sources.failures.get(name, 0),
+                entities=sources.entities[i],
+                frames=sources.frames[i],
+                delay_seconds=sources.delay[i] / NS,
+                duration_seconds=sources.durations.get(name, nan),
+                clock_offset_seconds=offset,
+                skewed=abs(offset) > sources.rules.clock_offset,
+            )
         )
-        for i, name in enumerate(sources.names)
-    ]
     views.extend(
-        SourceView(name, "failed", float("nan"), float("nan"), sources.failures.get(name, 0), 0, 0)
+        SourceView(name, "failed", nan, nan, sources.failures.get(name, 0), 0, 0)
         for name in sources.failed_since
         if name not in sources.index
     )

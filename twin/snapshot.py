@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import nan
 
 import numpy as np
 import numpy.typing as npt
@@ -36,7 +37,12 @@ class PlaneView:
 
 @dataclass(frozen=True, slots=True)
 class SourceView:
-    """One source of frames. state: `ok`, `stale` or `failed`. age_seconds: since its last data."""
+    """One source of frames. state: `ok`, `late` (it answers, with old readings or slowly), `stale` or `failed`.
+
+    age_seconds: since its newest reading was taken. delay_seconds: how old that was when it came. duration_seconds:
+    of its last collection. clock_offset_seconds: how far its clock is ahead of ours, behind is below zero; skewed
+    where that is more than the rule `clock_offset`. All are NaN where unknown.
+    """
 
     name: str
     state: str
@@ -45,6 +51,10 @@ class SourceView:
     failures: int
     entities: int
     frames: int
+    delay_seconds: float = nan
+    duration_seconds: float = nan
+    clock_offset_seconds: float = nan
+    skewed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from twin.detectors.rules import Rules, ns
 from twin.frames import NS
 
-_ONE_REPORT = NS // 5  # frames closer together than this belong to one report
+SUPERVISOR = "fabrictwin"  # the source of frames in which our own supervisor says how collectors do
+ONE_REPORT = NS // 5  # frames closer together than this belong to one report
 _GAPS = 5  # the last gaps between reports, whose median is the interval
 _ENOUGH = 2  # gaps before an interval is believed
 _GUESS = 10 * NS  # interval until then
@@ -19,18 +20,23 @@ _FIRST_PATIENCE = 60 * NS  # and how long silence is borne until then
 
 @dataclass(slots=True)
 class Sources:
-    """Parallel lists, one entry a source; `declared` intervals come from the collectors' own frames."""
+    """Parallel lists, one entry a source; what is declared and measured comes from the supervisor's frames."""
 
     rules: Rules
     index: dict[str, int] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     last: list[int] = field(default_factory=list)  # event time when each was last heard, whatever its frame said
+    newest: list[int] = field(default_factory=list)  # event time of its newest reading
+    delay: list[int] = field(default_factory=list)  # how old that was when it came, ns
     excused: list[int] = field(default_factory=list)  # until when its silence had another reason
     frames: list[int] = field(default_factory=list)
     entities: list[int] = field(default_factory=list)
     declared: dict[str, int] = field(default_factory=dict)  # ns
+    durations: dict[str, float] = field(default_factory=dict)  # seconds
+    offsets: dict[str, float] = field(default_factory=dict)  # seconds that its clock is ahead, as measured
     failures: dict[str, int] = field(default_factory=dict)
     failed_since: dict[str, int] = field(default_factory=dict)
+    _slow: set[str] = field(default_factory=set)  # take longer than their interval
     _times: list[int] = field(default_factory=list)
     _gaps: list[list[int]] = field(default_factory=list)
     _known: list[int] = field(default_factory=list)  # interval of each, 0 while not known
@@ -43,18 +49,22 @@ class Sources:
             i = self.index[name] = len(self.names)
             self.names.append(name)
             self.last.append(now)
+            self.newest.append(time)
+            self.delay.append(0)
             self._times.append(time)
             self.excused.append(0)
             self.frames.append(0)
             self.entities.append(0)
             self._gaps.append([])
             self._known.append(self.declared.get(name, 0))
-        elif time - self._times[i] > _ONE_REPORT:
+        elif time - self._times[i] > ONE_REPORT:
             if name not in self.declared:
                 gaps = self._gaps[i] = [*self._gaps[i][1 - _GAPS :], time - self._times[i]]
                 self._known[i] = sorted(gaps)[len(gaps) // 2] if len(gaps) >= _ENOUGH else 0
             self._times[i] = time
         self.last[i] = max(self.last[i], now)
+        self.newest[i] = max(self.newest[i], time)
+        self.delay[i] = max(0, now - self.newest[i])
         self.frames[i] += 1
         self.entities[i] = max(self.entities[i], entities)
         return i
@@ -66,6 +76,20 @@ class Sources:
             self.declared[name] = interval
             if name in self.index:
                 self._known[self.index[name]] = interval
+
+    def measured(self, name: str, duration: float, late: float, offset: float) -> None:
+        """What the supervisor measured of a source: seconds, collections, seconds; NaN where it does not know."""
+        if duration == duration:
+            self.durations[name] = duration
+        if late == late:
+            (self._slow.add if late > 0 else self._slow.discard)(name)
+        if offset == offset:
+            self.offsets[name] = offset
+
+    def late(self) -> list[int]:
+        """Numbers of the sources that answer, but slowly or with old readings: late, not wrong."""
+        limits = self.expected() + ns(self.rules.late)
+        return [i for i, name in enumerate(self.names) if name in self._slow or self.delay[i] > limits[i]]
 
     def interval(self) -> npt.NDArray[np.int64]:
         """int64[sources]: how often each reports, ns; 0 where that is not known yet. Never empty."""

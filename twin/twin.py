@@ -7,15 +7,17 @@ frame later than that tick comes in, so what it says depends on the order of fra
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from twin.capacity import CapacityModel
 from twin.clock import Clocks
 from twin.detectors.cabling import CablingDetector
+from twin.detectors.explain import Explainer
 from twin.detectors.links import LinkDetector
 from twin.detectors.rules import Rules
+from twin.detectors.scene import Detector, Scene
 from twin.detectors.telemetry import TelemetryDetector
 from twin.frames import NS, Frame
 from twin.incident import Incident
@@ -25,11 +27,14 @@ from twin.linkstate import LinkState, LinkTracker
 from twin.metrics import KINDS
 from twin.observe import Observer
 from twin.snapshot import Event, Snapshot
-from twin.sources import Sources
+from twin.sources import SUPERVISOR, Sources
 from twin.state import KindState
 from twin.topology.model import Topology
 
+# beside links, cabling and telemetry: one question each, of the same scene
+DETECTORS: tuple[Callable[[Topology, Rules], Detector], ...] = ()
 TICK = NS
+_SAID = ("up", "failures", "interval_seconds", "duration_seconds", "late", "clock_offset_seconds")  # of a source
 _MAX_IDLE_TICKS = 120  # silence longer than this is skipped: nothing can change any more
 
 
@@ -51,6 +56,8 @@ class Twin:
         self._tracker = LinkTracker(topology, self.rules)
         self._links = LinkDetector(topology, self.capacity_model, self.rules)
         self._cabling = CablingDetector(topology)
+        self._detectors: list[Detector] = [make(topology, self.rules) for make in DETECTORS]
+        self._explainer = Explainer(self.rules)
         self._telemetry = TelemetryDetector(topology, self.rules)
         self._ledger = Ledger(self.rules, len(topology.links.a))
         self._observer = Observer(topology)
@@ -66,14 +73,15 @@ class Twin:
     def ingest(self, frame: Frame) -> None:
         """Takes one frame. Evaluates first, when the frame is the first one past a tick."""
         interval = self._sources.typical(frame.source)
-        time = self._clocks.correct(frame.source, frame.time, interval, trusted=frame.kind == "source")
+        ours = frame.kind == "source" and frame.source == SUPERVISOR
+        time = self._clocks.correct(frame.source, frame.time, interval, trusted=ours)
         if not self.time:
             self.time = time // TICK * TICK
         elif time > self.time + TICK:
             self._catch_up((time - 1) // TICK * TICK)
         self.frames += 1
         if frame.kind == "source":
-            self._hear_collectors(frame)
+            self._hear_collectors(frame, time)
         elif frame.kind == "link":
             self._cabling.take(frame)
         else:
@@ -99,16 +107,15 @@ class Twin:
             self._kinds[kind] = KindState(kind, len(self.topology.names(kind)))
         return self._kinds[kind]
 
-    def _hear_collectors(self, frame: Frame) -> None:
+    def _hear_collectors(self, frame: Frame, time: int) -> None:
         nothing = np.full(len(frame.names), np.nan)
-        up, failures, interval = (
-            np.asarray(frame.columns.get(m, nothing), dtype=np.float64)
-            for m in ("up", "failures", "interval_seconds")
-        )
-        for name, u, f, s in zip(frame.names, up.tolist(), failures.tolist(), interval.tolist(), strict=True):
-            if s == s and s > 0:
-                self._sources.declare(name, s)
-            self._sources.failed(name, frame.time, u, f)
+        columns = (np.asarray(frame.columns.get(m, nothing), dtype=np.float64).tolist() for m in _SAID)
+        for name, up, failures, interval, *measured in zip(frame.names, *columns, strict=True):
+            if interval > 0:
+                self._sources.declare(name, interval)
+            self._sources.failed(name, time, up, failures)
+            self._sources.measured(name, *measured)
+            self._clocks.measure(name, measured[-1])
 
     # --- judge ---
 
@@ -117,12 +124,16 @@ class Twin:
         self._intake.flush(self._table)
         ports = self._kinds["port"]
         links = self._tracker.at(now, ports, self._sources)
+        capacity = self.capacity_model.at(np.where(links.down, 0.0, links.speed))
         found = self._links.findings(now, links, self._ledger.claims())
         found.extend(self._cabling.findings())
+        scene = Scene(now, self.topology, links, capacity, self._sources, self._table)
+        for detector in self._detectors:
+            found.extend(detector.findings(scene))
+        found = self._explainer.reduce(now, found, self._ledger.open_keys)
         self._sources.excuse(now, self._dark(links))
         found.extend(self._telemetry.findings(now, self._sources))
         self._ledger.reconcile(now, found, links.down, int(self._sources.interval().max()))
-        capacity = self.capacity_model.at(np.where(links.down, 0.0, links.speed))
         self._observer.note(now, links, capacity, ports, self._ledger.n_open)
 
     def _dark(self, links: LinkState) -> list[str]:
@@ -159,7 +170,7 @@ class Twin:
     def snapshot(self) -> Snapshot:
         """The twin as of its last evaluation; shares nothing with it that changes."""
         return self._observer.snapshot(
-            self.time, self._kinds, self._sources, self._ledger.incidents, tuple(self.events[-200:])
+            self.time, self._kinds, self._sources, self._clocks, self._ledger.incidents, tuple(self.events[-200:])
         )
 
     def fork(self) -> Twin:

@@ -114,6 +114,50 @@ async def test_the_heartbeat_goes_on_with_the_injected_clock_and_names_every_col
     assert frames[0].columns["interval_seconds"].tolist() == [7.0, 0.01]
 
 
+async def test_how_long_an_answer_took_and_how_often_in_a_row_it_was_late_is_told() -> None:
+    async def collect(call: int) -> Sample:
+        await asyncio.sleep(0.05 if call < 4 else 0)
+        return Sample([frame("a")])
+
+    supervisor = supervise(Fake("a", collect, interval=0.02), Fake("b", forever))
+    frames = await take(
+        supervisor, lambda seen: 0.0 in beat(seen, "late", "a")[-1:] and 2.0 in beat(seen, "late", "a")
+    )
+    took = beat(frames, "duration_seconds", "a")
+    assert np.isnan(took[0]) and max(t for t in took if t == t) >= 0.05
+    assert np.isnan(beat(frames, "duration_seconds", "b")).all()
+    assert max(beat(frames, "interval_seconds", "a")) >= 0.05, "it is expected as often as it can answer"
+    assert beat(frames, "interval_seconds", "a")[-1] < 0.05
+    assert supervisor.health()[0].late == 0 and supervisor.health()[1].duration is None
+
+
+async def test_one_slow_answer_among_quick_ones_does_not_change_how_often_a_source_is_expected() -> None:
+    async def collect(call: int) -> Sample:
+        await asyncio.sleep({4: 0.9, 5: 0.2}.get(call, 0))
+        return Sample([frame("a")])
+
+    supervisor = supervise(Fake("a", collect, interval=0.4))
+    frames = await take(supervisor, lambda seen: len(of(seen, "a")) > 5)
+    assert max(beat(frames, "late", "a")) == 1.0
+    assert max(beat(frames, "interval_seconds", "a")) < 0.9
+
+
+async def test_clocks_of_sources_are_measured_where_their_frames_come_in() -> None:
+    async def collect(_: int) -> Sample:
+        now = time.time_ns()
+        names = {"a": 0, "far": 3_000_000_000, "two\nlines": 0}
+        return Sample([frame(name, now + ahead) for name, ahead in names.items()])
+
+    supervisor = supervise(Fake("a", collect))
+    frames = await take(supervisor, lambda seen: "far" in of(seen, "fabrictwin")[-1].names)
+    last = of(frames, "fabrictwin")[-1]
+    assert last.names == ("a", "far"), "a name that cannot be written is left out"
+    assert beat([last], "clock_offset_seconds", "a") == [0.0]
+    assert beat([last], "clock_offset_seconds", "far") == [pytest.approx(3.0, abs=0.5)]
+    assert np.isnan(beat([last], "up", "far")).all(), "only its clock is known of what is no collector"
+    assert supervisor.health()[0].clock_offset == pytest.approx(3.0, abs=0.5)
+
+
 async def test_up_is_unknown_before_the_first_result_then_says_how_the_last_one_went() -> None:
     release = asyncio.Event()
 

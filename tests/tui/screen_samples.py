@@ -8,9 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from tui.session import Mode, Publish
+from tui.session import Mode, Publish, Told
 from twin.incident import Affected, Evidence, Incident
 from twin.snapshot import DOWN, UNKNOWN, UP, History, PlaneView, Snapshot, SourceView
+from twin.topology.builder import Builder
 from twin.topology.model import HOST_LEAF, Topology
 from twin.topology.presets import preset
 
@@ -126,17 +127,57 @@ def empty() -> Snapshot:
     return make_snapshot(unknown=True, sources=0, minutes=0)
 
 
-class StillSession:
+ABOUT = (
+    "No GPU (NVML: library not found) and no InfiniBand here; watching 3 network interfaces: eno1, eno2, ens5f0np0",
+    "For a fabric, name a site file: `fabrictwin watch site.yaml`; `fabrictwin doctor` says what is missing here.",
+)
+NVML_REASON = (
+    "NVML: driver and library are of different versions: reboot, or reload the driver (nvmlInit, 8 GPUs, 6 processes)"
+)
+FAILED = Incident(
+    kind="collector_failed", cause="me:nvml", severity="warning", started=T0 - 75 * NS, detected=T0 - 72 * NS,
+    summary="source me:nvml fails: what it reports is unknown until it works again",
+    advice="See why in the notes of `fabrictwin check`, or in the log of me:nvml; it is tried again by itself.",
+)  # fmt: skip
+
+
+def own_host(*, failing: bool = False) -> Snapshot:
+    """A host without a site: three interfaces, one down, one with errors. failing: NVML does not answer."""
+    builder = Builder("me", planes=())
+    builder.node("me", gpus=0, gpu_model="unknown", nics=[0, 1, 2], first_port=0, ports_per_nic=1)
+    names = [f"me/nic{n}/p0" for n in range(3)]
+    builder.labels = dict(zip(names, ("eno1", "eno2", "ens5f0np0"), strict=True))
+    nan = float("nan")
+    ports = {
+        "up": [1.0, 0.0, 1.0], "speed_bits_per_second": [25e9, nan, 100e9], "rx_bytes": [1.31e6, 0.0, 4.7e9],
+        "tx_bytes": [48_000.0, 0.0, 10.9e9], "rx_errors": [0.0, nan, 0.4], "tx_discards": [0.0, 0.0, 1250.0],
+    }  # fmt: skip
+    sources = [SourceView("me", "ok", 0.6, 1.0, 0, 3, 300)]
+    if failing:
+        sources.append(SourceView("me:nvml", "failed", nan, nan, 7, 0, 0))
+        sources.append(SourceView("me:infiniband", "late", 14.0, 1.0, 0, 4, 90, 8.0, 8.2, 12.3, True))
+    empty = make_snapshot(builder.build(), minutes=0, sources=0, incidents=(FAILED,) if failing else ())
+    return replace(empty, port={m: np.array(v) for m, v in ports.items()}, sources=tuple(sources))
+
+
+class StillSession(Told):
     """Publishes the given snapshots and then waits."""
 
     speed: float | None = None
     state = ""
 
-    def __init__(self, *snapshots: Snapshot, mode: Mode = "live", title: str = "prod-su1") -> None:
+    def __init__(
+        self, *snapshots: Snapshot, mode: Mode = "live", title: str = "prod-su1", about: tuple[str, ...] = (),
+        reasons: dict[str, str] | None = None,
+    ) -> None:  # fmt: skip
         self.mode: Mode = mode
+        self.about, self._why = about, reasons or {}
         self.title = title
         self.snapshots = snapshots
         self.send: Publish | None = None
+
+    def reasons(self) -> dict[str, str]:
+        return self._why
 
     async def run(self, publish: Publish) -> None:
         self.send = publish

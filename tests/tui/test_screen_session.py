@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from screen_samples import NS, T0, StillPlayer, broken, make_snapshot
 
+from tui.app import FabricApp
 from tui.session import FeedSession, PacedSession, ReplaySession, next_speed
 from twin.frames import Frame
 from twin.snapshot import Snapshot
@@ -58,6 +59,22 @@ async def test_a_feed_that_fails_raises_what_ended_it() -> None:
 
     with pytest.raises(OSError, match="broker gone"):
         await asyncio.wait_for(FeedSession("s", CountingTwin(), feed()).run(lambda s: None), 5)
+
+
+async def test_a_feed_hands_on_what_its_collectors_say_in_words() -> None:
+    async def feed() -> AsyncIterator[Frame]:
+        yield frame(0)
+
+    said = {"a": "no such device"}
+    session = FeedSession("s", CountingTwin(), feed(), about=("two", "lines"), reasons=lambda: said)
+    app = FabricApp(session)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause(0.5)
+        app.apply()
+        assert app.shown.about == ("two", "lines") and app.shown.reasons == (("a", "no such device"),)
+        said.clear()
+        app.apply()
+        assert app.shown.reasons == ()
 
 
 async def test_a_demo_runs_at_its_speed_and_leaves_nothing_out() -> None:

@@ -6,7 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from screen_samples import NS, T0, StillPlayer, StillSession, broken, empty, healthy
+from screen_samples import (
+    ABOUT,
+    NS,
+    NVML_REASON,
+    T0,
+    StillPlayer,
+    StillSession,
+    broken,
+    empty,
+    healthy,
+    own_host,
+)
 from textual.pilot import Pilot
 
 from tui.app import FabricApp
@@ -55,6 +66,21 @@ def test_views(
 def test_pages(snap_compare: Compare, keys: tuple[str, ...], size: tuple[int, int]) -> None:
     """An incident's page, a leaf's page, the keys, and a terminal smaller than it should be."""
     assert snap_compare(app_of(StillSession(broken())), terminal_size=size, run_before=after(*keys))
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")
+@pytest.mark.parametrize("failing", [False, True], ids=["bare", "failing"])
+def test_own_host(snap_compare: Compare, size: tuple[int, int], failing: bool) -> None:
+    """Without a site: what was found here, a row an interface, and why a source fails."""
+    reasons = {"me:nvml": NVML_REASON} if failing else {}
+    session = StillSession(own_host(failing=failing), title="this host", about=ABOUT, reasons=reasons)
+    assert snap_compare(app_of(session), terminal_size=size, run_before=after())
+
+
+def test_why_a_source_fails(snap_compare: Compare) -> None:
+    """The page of a failed source says what it said."""
+    session = StillSession(own_host(failing=True), title="this host", about=ABOUT, reasons={"me:nvml": NVML_REASON})
+    assert snap_compare(app_of(session), terminal_size=(80, 24), run_before=after("enter"))
 
 
 def test_without_colour(snap_compare: Compare, monkeypatch: pytest.MonkeyPatch) -> None:

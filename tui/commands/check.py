@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from replay.live import Live
-from tui.commands.live import open_live
+from tui.commands.live import about, open_live
 from tui.commands.options import Seconds, json_option, print_json
 from tui.main import CRITICAL, OK, WARNINGS
 from twin.errors import FabrictwinError
 from twin.frames import NS
-from twin.snapshot import Snapshot
+from twin.snapshot import Snapshot, SourceView
 from twin.topology.summary import summary
 
 _STATUS = {"critical": ("critical", CRITICAL), "warning": ("warnings", WARNINGS)}
@@ -37,7 +37,7 @@ def command(site: str | None, duration: float, as_json: bool) -> int:
     if as_json:
         print_json(verdict)
     else:
-        click.echo(_text(verdict))
+        click.echo(_text(verdict, about(live, site)))
     return next((code for status, code in _STATUS.values() if status == verdict["status"]), OK)
 
 
@@ -86,11 +86,49 @@ def _verdict(live: Live) -> dict[str, Any]:
         "power": [],
         "ports": _own_ports(snapshot) if not snapshot.planes else [],
         "incidents": [i.to_json() for i in open_],
-        "sources": [
-            {"name": h.name, "ok": h.ok, "failures": h.failures, "error": h.last_error, "warnings": list(h.warnings)}
-            for h in live.health()
-        ],
+        "sources": _sources(live, snapshot),
     }
+
+
+def _sources(live: Live, snapshot: Snapshot) -> list[dict[str, Any]]:
+    """Every collector, then every further source that one of them handed on (hosts behind a broker)."""
+    views = {s.name: s for s in snapshot.sources}
+    collectors = [
+        {
+            "name": h.name,
+            "ok": h.ok,
+            "failures": h.failures,
+            "error": h.last_error,
+            "warnings": list(h.warnings),
+            "duration_seconds": h.duration,
+            "late": h.late > 0,
+            "clock_offset_seconds": h.clock_offset,
+            **_heard(views.pop(h.name, None)),
+        }
+        for h in live.health()
+    ]
+    handed_on = [
+        {
+            "name": view.name,
+            "ok": view.state in ("ok", "late"),
+            "failures": view.failures,
+            "error": None,
+            "warnings": [],
+            "duration_seconds": view.duration_seconds,
+            "late": view.state == "late",
+            "clock_offset_seconds": view.clock_offset_seconds,
+            **_heard(view),
+        }
+        for view in views.values()
+    ]
+    return collectors + handed_on
+
+
+def _heard(view: SourceView | None) -> dict[str, Any]:
+    """What the twin heard of a source. state: ok, late, stale, failed, or null before it has said anything."""
+    if view is None:
+        return {"state": None, "age_seconds": None, "clock_is_off": False}
+    return {"state": view.state, "age_seconds": view.age_seconds, "clock_is_off": view.skewed}
 
 
 def _own_ports(snapshot: Snapshot) -> list[dict[str, Any]]:
@@ -113,10 +151,16 @@ def _share(value: float) -> str:
     return "unknown" if value != value else f"{value:.1%}"
 
 
-def _text(v: dict[str, Any]) -> str:
+def _clock_note(source: dict[str, Any]) -> str:
+    offset = source["clock_offset_seconds"]
+    way = "ahead of ours" if offset > 0 else "behind ours, or its readings are that late"
+    return f"its clock is {abs(offset):.1f} s {way}"
+
+
+def _text(v: dict[str, Any], told: tuple[str, ...] = ()) -> str:
     f = v["fabric"]
     shape = f"{f['gpus']} GPUs, {f['nodes']} nodes, {f['leaves']} leaves, {f['spines']} spines"
-    lines = [f"{v['status'].upper()}  {v['site']}: {shape}"]
+    lines = [f"{v['status'].upper()}  {v['site']}: {shape}", *(f"  {line}" for line in told)]
     for p in v["ports"]:
         state = "unknown" if p["up"] is None else "up" if p["up"] else "down"
         rates = " ".join(
@@ -136,6 +180,10 @@ def _text(v: dict[str, Any]) -> str:
         lines.append(f"           {i['advice']}")
     for s in v["sources"]:
         lines.extend(f"  note     {s['name']}: {w}" for w in s["warnings"])
+        if s["clock_is_off"]:
+            lines.append(f"  note     {s['name']}: {_clock_note(s)}")
+        if s["state"] == "late":
+            lines.append(f"  note     {s['name']}: late, its newest reading is {s['age_seconds']:.0f} s old")
         if s["error"] and not s["ok"]:
             lines.append(f"  note     {s['name']}: {s['error']}")
     return "\n".join(lines)

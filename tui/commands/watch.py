@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from replay.live import Live
-from tui.commands.live import open_live
+from tui.commands.live import about, open_live, reasons
 from tui.commands.options import Seconds, plain_option, wants_screen
 from twin.frames import Frame
 
@@ -30,15 +30,17 @@ Examples:
 def command(site: str | None, record: Path | None, duration: float | None, plain: bool, ascii_only: bool) -> None:
     """Live: SITE, or this host's own network interfaces and InfiniBand."""
     live = open_live(site, record)
-    for note in live.twin.topology.notes[:1] if site is None else ():
-        click.echo(f"fabrictwin: {note}", err=True)
+    told = about(live, site)
     if wants_screen(plain):
         from tui.app import FabricApp
         from tui.session import FeedSession
 
-        FabricApp(FeedSession(live.name, live.twin, live.frames()), ascii=ascii_only or None).run()
+        session = FeedSession(live.name, live.twin, live.frames(), about=told, reasons=lambda: reasons(live))
+        FabricApp(session, ascii=ascii_only or None).run()
         live.finish_recording()
     else:
+        for line in told:
+            click.echo(line)
         asyncio.run(_lines(live, duration))
     if live.recording_error:
         click.echo(f"fabrictwin: {live.recording_error}", err=True)
@@ -47,7 +49,7 @@ def command(site: str | None, record: Path | None, duration: float | None, plain
 async def _lines(live: Live, duration: float | None) -> None:
     from tui.plain import Lines
 
-    lines = Lines(live.twin)
+    lines = Lines(live.twin, lambda: reasons(live))
     async for frame in until_stopped(live, duration):
         live.twin.ingest(frame)
         lines.tell(click.echo)

@@ -138,8 +138,8 @@ def _pairs(rows: list[tuple[str, str]], width: int) -> list[Line]:
     ]
 
 
-def detail_lines(incident: Incident | None, now: int, width: int) -> list[Line]:
-    """The whole page, as long as it gets."""
+def detail_lines(incident: Incident | None, now: int, width: int, reason: str = "") -> list[Line]:
+    """The whole page, as long as it gets. reason: why its cause, a source, fails."""
     if incident is None:
         return [[(" no incident is selected", "dim")]]
     glyph, word, style = state_word(incident)
@@ -151,6 +151,8 @@ def detail_lines(incident: Incident | None, now: int, width: int) -> list[Line]:
         lines.append([(f"   cause {incident.cause}", "dim")])
     if incident.summary:
         lines += [[(f"   {part}", "text")] for part in wrap(incident.summary, width - 4)]
+    if reason and incident.is_open:
+        lines += [[(f"   {part}", "warn")] for part in wrap(reason, width - 4)]
     if incident.superseded_by:
         lines.append([(f"   explained by incident {incident.superseded_by}", "dim")])
     lines += [[], section("EFFECT", [], width), *_pairs(effect_rows(incident), width)]

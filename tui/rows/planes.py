@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tui.rows.verdict import open_incidents
-from tui.text import NS, Line, bar, chart, count, cut, fit, percent, section, spark, stretch
+from tui.text import NS, Line, bar, chart, count, cut, fit, percent, rate_of, section, spark, stretch
 from tui.theme import GLYPH, STYLE
 from twin.incident import Incident
 from twin.snapshot import PlaneView, Snapshot
-from twin.units import show_speed
 
 
 def plane_name(plane: str) -> str:
@@ -84,12 +83,6 @@ def links_spans(plane: PlaneView, width: int) -> Line:
         line.extend([(text, style), (" " * min(2, left - len(text)), "text")])
         left -= len(text) + min(2, left - len(text))
     return [*line, (" " * left, "text")]
-
-
-def rate_of(bits: float) -> str:
-    """Bits/s in three figures: `86 Tb/s`."""
-    shown = show_speed(bits if bits != bits else float(f"{bits:.3g}"))
-    return f"{shown[:-1]} {shown[-1]}b/s" if shown[-1:].isalpha() else f"{shown} b/s"
 
 
 def plane_line(

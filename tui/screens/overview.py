@@ -9,10 +9,13 @@ from textual.widget import Widget
 
 from tui import layout
 from tui.rows.gpus import gpu_classes
+from tui.rows.interfaces import rows_wanted
+from tui.rows.sources import troubled
 from tui.screens.base import set_height
 from tui.screens.listing import ListingScreen
 from tui.shown import Shown
 from tui.widgets.gpus import GpuBandwidth, HostMap
+from tui.widgets.interfaces import Interfaces
 from tui.widgets.leafmap import LinkList
 from tui.widgets.planes import PlaneStrips
 from tui.widgets.sources import Sources
@@ -33,6 +36,7 @@ class OverviewScreen(ListingScreen):
         super().__init__()
         self.incidents.preview = True
         self.verdict = Verdict()
+        self.interfaces = Interfaces()
         self.strips = PlaneStrips()
         self.gpus = GpuBandwidth()
         self.hosts = HostMap()
@@ -41,7 +45,7 @@ class OverviewScreen(ListingScreen):
 
     def body(self) -> Iterable[Widget]:
         yield self.verdict
-        left = Container(self.strips, self.gpus, self.hosts, self.links, id="left")
+        left = Container(self.interfaces, self.strips, self.gpus, self.hosts, self.links, id="left")
         yield Container(left, Container(self.incidents, self.sources, id="right"), id="columns")
 
     def arrange_body(self, shown: Shown) -> None:
@@ -52,10 +56,16 @@ class OverviewScreen(ListingScreen):
         else:
             classes = len(gpu_classes(snapshot.gpu_bandwidth, 6))
             hosts = len(snapshot.topology.nodes.name)
-            plan = layout.overview(width, height, len(snapshot.planes), classes, len(snapshot.sources), hosts)
+            sources, troubles = len(snapshot.sources), len(troubled(snapshot, dict(shown.reasons)))
+            if snapshot.planes or not snapshot.topology.port_names:
+                plan = layout.overview(width, height, len(snapshot.planes), classes, sources, hosts, troubles)
+            else:
+                wanted = rows_wanted(snapshot, shown.about, width)
+                plan = layout.own_host(height, wanted, bool(snapshot.topology.gpu_names), sources, troubles)
         self.set_class(plan.two_columns, "-two")
         self.strips.charts, self.incidents.two_lines = plan.charts, plan.two_lines
         set_height(self.verdict, plan.verdict)
+        set_height(self.interfaces, plan.interfaces, plan.gap)
         set_height(self.strips, plan.planes, plan.gap)
         set_height(self.gpus, plan.gpus, plan.gap)
         set_height(self.hosts, plan.hosts, plan.gap)

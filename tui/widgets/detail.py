@@ -19,7 +19,7 @@ class IncidentDetail(Panel):
         self._longest = 0
 
     def key(self, shown: Shown) -> object:
-        return (shown.key, shown.selected, self._first)
+        return (shown.key, shown.selected, self._first, shown.reasons)
 
     def incident(self, shown: Shown) -> Incident | None:
         return self.fabric.incident(shown.selected)
@@ -29,7 +29,8 @@ class IncidentDetail(Panel):
         if incident is not None and incident.id != self._id:
             self._id, self._first = incident.id, 0
         now = shown.snapshot.time if shown.snapshot is not None else 0
-        made = detail_lines(incident, now, width)
+        reason = dict(shown.reasons).get(incident.cause, "") if incident is not None else ""
+        made = detail_lines(incident, now, width, reason)
         self._longest = max(0, len(made) - height)
         self._first = min(self._first, self._longest)
         shown_lines = made[self._first : self._first + height]

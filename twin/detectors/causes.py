@@ -275,12 +275,20 @@ class CauseFinder:
         if len(burst) >= max(MANY_PARTS, int(self._n_plane[plane]) // 100):
             return True
         switches = [int(self.topo.switches.tier[c.row]) for c in burst if c.what == "switch" and c.whole]
-        if max(switches.count(t) for t in range(3)) < 2 and len(burst) - len(switches) < 3:
+        few = max(switches.count(t) for t in range(3)) < 2 and len(burst) - len(switches) < 3
+        if few and not self._all_of_a_tier(plane, burst):
             return False
         lost = 1 - self.model.without(np.concatenate([c.links for c in burst]).tolist()).plane[plane]
         largest = max(burst, key=lambda c: len(c.links))
         alone = 1 - self.model.without(largest.links.tolist()).plane[plane]
         return bool(lost >= 1 - self.rules.plane_degraded_fraction and alone < 0.9 * lost)
+
+    def _all_of_a_tier(self, plane: int, burst: list[Cause]) -> bool:
+        """Whether every spine (or core) of the plane, two or more, lost a part."""
+        switches = self.topo.switches
+        hit = {c.row for c in burst if c.what == "switch"}
+        tiers = [set(np.flatnonzero((switches.plane == plane) & (switches.tier == t)).tolist()) for t in (1, 2)]
+        return any(len(tier) >= 2 and tier <= hit for tier in tiers)
 
     def _bursts(self, causes: list[Cause]) -> Iterator[list[Cause]]:
         """Causes that began within the burst time of the first of them."""

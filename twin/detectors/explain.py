@@ -28,7 +28,7 @@ EXPLAINS: dict[str, tuple[str, ...]] = {
     "plane_silent": ("congestion",),
     "switch_down": _PORT,
     "link_down": ("gpu_lost", "nvlink_down", "psu_down", *_GPU, *_PORT),
-    "link_flapping": ("link_errors", "congestion", "link_slow"),
+    "link_flapping": ("link_down", "link_errors", "congestion", "link_slow"),
     "link_slow": ("congestion", "link_errors", "gpu_straggler"),
     "link_errors": ("congestion",),
     "nvswitch_down": ("nvlink_down", "nvlink_errors", "nvlink_domain_split"),
@@ -54,7 +54,7 @@ class Explainer:
         found = list(findings)
         giving = {f.key: f for f in found if f.scope and f.kind in EXPLAINS}
         for key, before in self._last.items():
-            if key not in giving:
+            if key not in giving and key[0] != "link_flapping":  # that ends in a link that stays up, or stays down
                 self._gone[key] = (now, before)
         self._last = giving
         wait = ns(self.rules.settle)

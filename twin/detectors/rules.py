@@ -28,6 +28,8 @@ class Rules:
     stale_intervals: float
     settle: float
     reopen: float
+    late: float
+    clock_offset: float
 
     @classmethod
     def load(cls, overrides: Mapping[str, float] | None = None) -> Rules:
