@@ -71,14 +71,14 @@ def own_ports(host: str, *, root: Path = SYS, gpus: int = 0, gpu_model: str = "u
 def physical_interfaces(root: Path = SYS) -> list[str]:
     """Ethernet interfaces that are hardware, in natural order: those of bonds too, no bridge, no virtual function.
 
-    Where there is none (a container, a network namespace), those with a speed; veth pairs only if all else fails.
+    Where there is none (a container, a network namespace), those with a speed, then veth pairs, then any.
     """
     classes: dict[int, list[str]] = {}
     for device in sorted(entries(root / "class" / "net") or (), key=natural):
         rank = _rank(root / "class" / "net" / device)
         if rank is not None:
             classes.setdefault(rank, []).append(device)
-    return classes[min(classes)] if classes else []
+    return classes[min(classes)] if classes else sorted(entries(root / "class" / "net") or (), key=natural)
 
 
 def _rank(interface: Path) -> int | None:

@@ -45,6 +45,10 @@ class PortNames:
         ):
             cabled[switch].append(ordinal)
         self._cabled = cabled
+        self._of_node: dict[str, set[str]] = defaultdict(set)
+        of_nics = int(np.count_nonzero(topology.ports.nic >= 0))  # they come first
+        for address in topology.port_names[:of_nics]:
+            self._of_node[address.split("/", 1)[0]].add(address)
         self._check()
 
     def _check(self) -> None:
@@ -114,7 +118,7 @@ class PortNames:
         return {name: f"{device}/p{n + shift}" for name, n in found.items()}
 
     def _host(self, device: str, names: list[str]) -> dict[str, str]:
-        mine = {a for a in self._known if a.startswith(device + "/")}
+        mine = self._of_node[device]
         placed = match_names(names, device, mine)
         labels = {word: a for a in mine for word in self._topology.labels.get(a, "").split()}
         for name in names:

@@ -115,16 +115,20 @@ class SnmpSpec(Strict):
     Version 2c needs a community, version 3 a user; auth and priv are {protocol, key}.
     """
 
-    class Key(Strict):
-        protocol: Literal["md5", "sha", "des", "aes"]
+    class Auth(Strict):
+        protocol: Literal["md5", "sha", "sha224", "sha256", "sha384", "sha512"]
+        key: Secret
+
+    class Priv(Strict):
+        protocol: Literal["des", "aes", "aes192", "aes256"]
         key: Secret
 
     targets: dict[str, str] = Field(min_length=1)
     version: Literal["2c", "3"] = "2c"
     community: Secret | None = None
     user: str | None = None
-    auth: Key | None = None
-    priv: Key | None = None
+    auth: Auth | None = None
+    priv: Priv | None = None
     every: Duration = 5.0
     deadline: Duration = 10.0
     ports: dict[str, dict[str, str]] = {}
@@ -142,10 +146,6 @@ class SnmpSpec(Strict):
             raise ValueError("version 3 needs a user")
         if self.priv is not None and self.auth is None:
             raise ValueError("priv needs auth as well")
-        if self.auth is not None and self.auth.protocol not in ("md5", "sha"):
-            raise ValueError("auth: expected protocol md5 or sha")
-        if self.priv is not None and self.priv.protocol not in ("des", "aes"):
-            raise ValueError("priv: expected protocol des or aes")
         return self
 
 
@@ -185,7 +185,7 @@ class ExporterSpec(Strict):
 
 
 class RedfishSpec(Strict):
-    """Supplies and power of nodes and power shelves. targets: node, rack or feed (a shelf) of the wiring -> BMC's URL."""
+    """Supplies and power of nodes and power shelves. targets: node, rack or feed (a shelf) of the wiring -> URL."""
 
     targets: dict[str, str] = Field(min_length=1)
     username: str | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +17,14 @@ _GAPS = 5  # the last gaps between reports, whose median is the interval
 _ENOUGH = 2  # gaps before an interval is believed
 _GUESS = 10 * NS  # interval until then
 _FIRST_PATIENCE = 60 * NS  # and how long silence is borne until then
+
+
+def device_of(source: str, devices: Container[str]) -> str | None:
+    """The node or switch that a source reads: it is named after it, `n012` or `n012:nvml`. None for another."""
+    if source in devices:
+        return source
+    head, colon, _ = source.rpartition(":")
+    return head if colon and head in devices else None
 
 
 @dataclass(slots=True)
@@ -36,6 +45,7 @@ class Sources:
     offsets: dict[str, float] = field(default_factory=dict)  # seconds that its clock is ahead, as measured
     failures: dict[str, int] = field(default_factory=dict)
     failed_since: dict[str, int] = field(default_factory=dict)
+    dark: frozenset[str] = frozenset()  # devices that are unreachable or dead now
     _slow: set[str] = field(default_factory=set)  # take longer than their interval
     _times: list[int] = field(default_factory=list)
     _gaps: list[list[int]] = field(default_factory=list)
@@ -123,11 +133,13 @@ class Sources:
         """Numbers of the sources that have been silent for too long."""
         return np.flatnonzero(self.quiet(now) > self.patience()).tolist() if self.names else []
 
-    def excuse(self, now: int, names: list[str]) -> None:
-        """These are known to be unreachable or dead: their silence says nothing."""
-        for name in names:
-            if name in self.index:
-                self.excused[self.index[name]] = now
+    def excuse(self, now: int, devices: list[str]) -> None:
+        """These are known to be unreachable or dead: the silence of what reads them says nothing."""
+        self.dark = frozenset(devices)
+        if self.dark:
+            for name, i in self.index.items():
+                if device_of(name, self.dark) is not None:
+                    self.excused[i] = now
 
     def failed(self, name: str, time: int, up: float, failures: float) -> None:
         """A collector's own word on whether it works."""

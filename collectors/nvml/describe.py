@@ -1,4 +1,4 @@
-"""What NVML tells of a host's wiring as plain data: what `topology nvml` prints and `topology discover --nvml` reads."""
+"""What NVML tells of a host's wiring as plain data: `topology nvml` prints it, `discover --nvml` reads it."""
 
 from __future__ import annotations
 

@@ -25,6 +25,12 @@ TRIES = 3  # of one request or walk: a datagram may be lost, and nobody says so
 NUMBERS, TEXTS = 40, 12
 
 
+_KEYS = {  # protocol of a site file -> the library's class
+    "md5": "Md5Key", "sha": "Sha1Key", "sha224": "Sha224Key", "sha256": "Sha256Key", "sha384": "Sha384Key",
+    "sha512": "Sha512Key", "des": "DesKey", "aes": "Aes128Key", "aes192": "Aes192Key", "aes256": "Aes256Key",
+}  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Login:
     """Who asks: a community (version 2c), or a user (version 3). auth, priv: (protocol, key)."""
@@ -125,13 +131,13 @@ class Agent:
     def _user(self) -> User | None:
         if self._login.user is None:
             return None
-        from gufo.snmp import Aes128Key, DesKey, Md5Key, Sha1Key, User
+        from gufo.snmp import user as keys
 
         auth, priv = self._login.auth, self._login.priv
-        return User(
+        return keys.User(
             self._login.user,
-            auth_key={"md5": Md5Key, "sha": Sha1Key}[auth[0]](auth[1].encode()) if auth else None,
-            priv_key={"des": DesKey, "aes": Aes128Key}[priv[0]](priv[1].encode()) if priv else None,
+            auth_key=getattr(keys, _KEYS[auth[0]])(auth[1].encode()) if auth else None,
+            priv_key=getattr(keys, _KEYS[priv[0]])(priv[1].encode()) if priv else None,
         )
 
     async def _ask(self, ask: Callable[[], Awaitable[T]], *, tries: int = TRIES) -> T:

@@ -28,6 +28,7 @@ pytestmark = pytest.mark.service("snmpd", "iproute2")
 LEAF, NAME = "A-leaf-0", "snmp:A-leaf-0"
 V2C = Login(community=COMMUNITY)
 V3 = Login(user=USER, auth=("sha", AUTH_KEY), priv=("aes", PRIV_KEY))
+SHA256 = Login(user=f"{USER}256", auth=("sha256", AUTH_KEY), priv=("aes", PRIV_KEY))
 CACHE_S = 3.5  # net-snmp reads its interfaces every 3 s
 
 
@@ -80,7 +81,7 @@ async def traffic(switch: Switch, n: int) -> AsyncIterator[None]:
             await task
 
 
-@pytest.mark.parametrize("login", [V2C, V3], ids=["v2c", "v3"])
+@pytest.mark.parametrize("login", [V2C, V3, SHA256], ids=["v2c", "v3", "v3-sha256"])
 async def test_every_counter_is_what_the_kernel_counts(switch: Switch, login: Login) -> None:
     for n in range(1, 5):
         switch.send(n, 50 * n)
@@ -178,7 +179,7 @@ async def test_a_port_where_nothing_listens_is_said_at_once(switch: Switch) -> N
             await collector(login).collect()
 
 
-@pytest.mark.parametrize("login", [V2C, V3], ids=["v2c", "v3"])
+@pytest.mark.parametrize("login", [V2C, V3, SHA256], ids=["v2c", "v3", "v3-sha256"])
 async def test_an_agent_that_starts_anew_is_read_on_and_its_counters_are_not_compared(
     switch: Switch, login: Login
 ) -> None:

@@ -77,6 +77,7 @@ class Switch:
         self.name = f"ft{os.getpid()}-{token_hex(2)}-snmp"
         self.far = f"{self.name}-far"
         config += f"\ncreateUser {USER} SHA {AUTH_KEY} AES {PRIV_KEY}\nrouser {USER} priv"
+        config += f"\ncreateUser {USER}256 SHA-256 {AUTH_KEY} AES {PRIV_KEY}\nrouser {USER}256 priv"
         self.daemon = Snmpd(PORT, config, self.name)
 
     def __enter__(self) -> Self:

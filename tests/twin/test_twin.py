@@ -228,3 +228,42 @@ def test_a_cable_that_a_discovery_does_not_see_is_not_miscabled() -> None:
     whole = discovery(5)
     part = replace(whole, names=whole.names[:100], columns={"found": np.ones(100)})
     assert judge(with_time(part)) == ()
+
+
+def source_frame(second: float, **up: float) -> Frame:
+    """What the supervisor says of sources; `__` in a name stands for `:`."""
+    names = tuple(name.replace("__", ":") for name in up)
+    columns = {"up": np.array(list(up.values())), "failures": np.array([0.0 if u else 3.0 for u in up.values()])}
+    return Frame(EPOCH + round(second * NS), "fabrictwin", "source", names, columns)
+
+
+def test_many_sources_that_begin_to_fail_together_are_one_incident_with_their_nodes() -> None:
+    twin = Twin(preset("hgx-h100", nodes=4))
+    twin.ingest(source_frame(0.5, n000__nvml=1, n001__nvml=1, n002__nvml=1, n003__nvml=1))
+    for second in range(1, 9):
+        twin.ingest(source_frame(second + 0.5, n000__nvml=0, n001__nvml=0, n002__nvml=0, n003__nvml=1))
+    twin.finish()
+    (incident,) = twin.incidents
+    assert (incident.kind, incident.cause) == ("collector_failed", "sources")
+    assert incident.affected.names == ("n000", "n001", "n002")
+
+
+def test_two_sources_that_fail_are_told_apart() -> None:
+    twin = Twin(preset("hgx-h100", nodes=4))
+    for second in range(1, 9):
+        twin.ingest(source_frame(second + 0.5, n000__nvml=0, n001__nvml=0))
+    twin.finish()
+    assert sorted(i.cause for i in twin.incidents) == ["n000:nvml", "n001:nvml"]
+
+
+def test_what_reads_a_dead_node_is_not_told_to_fail_as_well() -> None:
+    simulation = Simulation(Scenario("x", "hgx-h100", {"nodes": 4}, duration=40, faults=(Fault("fail", "n001", 10),)))
+    twin = Twin(simulation.topology)
+    second = 0
+    for frame in simulation.frames():
+        while (frame.time - EPOCH) / NS > second + 0.5:
+            twin.ingest(source_frame(second + 0.5, n001__nvml=float(second < 10)))
+            second += 1
+        twin.ingest(frame)
+    twin.finish()
+    assert [(i.kind, i.cause) for i in twin.incidents if i.superseded_by is None] == [("link_down", "n001")]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from twin.detectors.finding import NO_LINKS, Finding, Story
 from twin.detectors.rules import Rules, ns
 from twin.frames import NS
 from twin.incident import Affected, Evidence
-from twin.sources import Sources
+from twin.sources import Sources, device_of
 from twin.topology.model import Topology
 
 MANY = 3  # sources that fell silent together and are told as one
@@ -14,15 +16,16 @@ CONFIRM = NS  # and an interval more, before silence is told: a trouble may yet 
 
 
 class TelemetryDetector:
-    """Remembers which silent sources are told together."""
+    """Remembers which silent, and which failing, sources are told together."""
 
     def __init__(self, topo: Topology, rules: Rules) -> None:
         self.topo, self.rules = topo, rules
         self._together: set[str] = set()
+        self._failing: set[str] = set()
 
     def findings(self, now: int, sources: Sources) -> list[Finding]:
         """Sources that fail or are silent; many that fell silent together are one finding."""
-        out = [self._failed(name, since, sources) for name, since in sources.failed_since.items()]
+        out = self._failures(sources)
         silent = [i for i in sources.stale(now) if sources.names[i] not in sources.failed_since]
         ready = self._ready(now, silent, sources)
         self._together &= {sources.names[i] for i in silent}
@@ -31,6 +34,31 @@ class TelemetryDetector:
         out.extend(self._alone(i, ready[i], sources) for i in silent if i not in group)
         if group:
             out.append(self._many(group, sources))
+        return out
+
+    def _failures(self, sources: Sources) -> list[Finding]:
+        """Sources that say themselves that they fail; many that began to fail together are one finding. What reads a
+        device that is dead fails for that reason, which is told already."""
+        failed = {n: t for n, t in sources.failed_since.items() if device_of(n, sources.dark) is None}
+        # two failures in a row: one may be a hiccup of the tool
+        ready = {name for name in failed if sources.failures.get(name, 1) >= 2}
+        self._failing &= set(failed)
+        self._failing |= self._at_once({name: t for name, t in failed.items() if name in ready})
+        out = [self._failed(n, t, n in ready) for n, t in failed.items() if n not in self._failing]
+        if self._failing:
+            out.append(self._many_failed(sorted(self._failing), failed))
+        return out
+
+    def _at_once(self, times: Mapping[str, int]) -> set[str]:
+        """Those of many that began within one burst of each other."""
+        out: set[str] = set()
+        run: list[str] = []
+        for name in sorted(times, key=lambda n: (times[n], n)):
+            if run and times[name] - times[run[0]] > ns(self.rules.burst):
+                run = []
+            run.append(name)
+            if len(run) >= MANY:
+                out |= set(run)
         return out
 
     def _ready(self, now: int, silent: list[int], sources: Sources) -> dict[int, bool]:
@@ -50,9 +78,7 @@ class TelemetryDetector:
                 out |= {sources.names[k] for k in run}
         return out
 
-    def _failed(self, name: str, since: int, sources: Sources) -> Finding:
-        failures = sources.failures.get(name, 1)
-
+    def _failed(self, name: str, since: int, ready: bool) -> Finding:
         def tell() -> Story:
             return Story(
                 "warning",
@@ -60,11 +86,25 @@ class TelemetryDetector:
                 {},
                 (Evidence(name, "up", 0.0, 1.0),),
                 f"source {name} fails: what it reports is unknown until it works again",
-                f"See why in the notes of `fabrictwin check`, or in the log of {name}; it is tried again by itself.",
+                f"`fabrictwin doctor` says why, or the log of {name}; it is tried again by itself.",
             )
 
-        # two failures in a row: one may be a hiccup of the tool
-        return Finding("collector_failed", name, since, failures >= 2, NO_LINKS, None, tell, covers=frozenset({name}))
+        return Finding("collector_failed", name, since, ready, NO_LINKS, None, tell)
+
+    def _many_failed(self, names: list[str], failed: Mapping[str, int]) -> Finding:
+        def tell() -> Story:
+            return Story(
+                "warning",
+                self._nodes(names),
+                {},
+                tuple(Evidence(name, "up", 0.0, 1.0) for name in names[:4]),
+                f"{len(names)} sources began to fail together ({', '.join(names[:3])}…): what they report is unknown",
+                "So many at once share a way to us: check broker, collector host and management network first.",
+            )
+
+        since = min(failed[name] for name in names)
+        covers = frozenset(names)
+        return Finding("collector_failed", "sources", since, True, NO_LINKS, tuple(names), tell, covers=covers)
 
     def _alone(self, i: int, ready: bool, sources: Sources) -> Finding:
         name, last = sources.names[i], sources.last[i]
@@ -104,5 +144,5 @@ class TelemetryDetector:
 
     def _nodes(self, names: list[str]) -> Affected:
         index = self.topo.rows("node")
-        nodes = [n for n in names if n in index]
+        nodes = list(dict.fromkeys(n for name in names if (n := device_of(name, index)) is not None))
         return Affected(sum(int(self.topo.nodes.n_gpus[index[n]]) for n in nodes), len(nodes), tuple(nodes))
