@@ -6,34 +6,24 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
+from math import nan
 
-import numpy as np
-import numpy.typing as npt
-
-from collectors.base import Clock, CollectorError, Sample, Worker, frame_time
-from collectors.nvml.columns import GPU_METRICS, LINK_METRICS, Layout, Values, unknown
+from collectors.base import Clock, CollectorError, Sample, frame_time
+from collectors.nvml.capability import Capability, capabilities
+from collectors.nvml.columns import Layout, Values
 from collectors.nvml.gpu import Gpu
+from collectors.nvml.lane import Lane
 from collectors.nvml.library import Library
+from collectors.nvml.links import Links
 from collectors.nvml.machine import Attempt, Machine
 from twin.address import kind_of
 from twin.errors import InputError
-from twin.frames import Column, Frame
+from twin.frames import Frame
 
 FASTEST_S = 1.0  # a site may not poll faster: a 25 ms poller held the driver's lock two thirds of the time
 PATIENCE = 0.25  # of the deadline: so long may one GPU take before the others are read without it
 _USED = 0.8  # of the deadline: what is there by then is handed on
-
-
-@dataclass(frozen=True, slots=True)
-class Capability:
-    """Whether a metric can be had of a GPU or its NVLinks. source: the field or call; reason: why not."""
-
-    address: str
-    metric: str
-    source: str | None
-    reason: str | None
 
 
 def available() -> bool:
@@ -76,16 +66,14 @@ class NvmlCollector:
             raise InputError([f"nvml: {a!r} is not the address of a GPU, such as {host}/gpu0" for a in wrong])
         self.name, self.interval, self.deadline = name, interval, deadline
         self._host, self._clock = host, clock
-        self._expected, self._links = gpus, links or {}
+        self._expected, self._design = gpus, links or {}
         given = {k if k.startswith(("GPU-", "MIG-")) else _pci(k): a for k, a in (addresses or {}).items()}
         self._machine = Machine(host, given, monotonic)
-        self._worker = Worker("NVML")
+        self._lane = Lane("NVML")
         self._layout: Layout | None = None
-        self._seen: npt.NDArray[np.bool_] = np.zeros(0, bool)  # NVLinks that were active once, those of the design
-        self._designed: npt.NDArray[np.bool_] = self._seen
-        self._state: bytes | None = None
+        self._nvlinks: Links | None = None
+        self._last: tuple[list[Gpu], Values] | None = None
         self._released = False
-        self._modules: dict[str, float] = {}
 
     async def collect(self) -> Sample:
         """A frame of GPUs and one of NVLinks. Raises CollectorError where NVML gives nothing at all."""
@@ -98,147 +86,110 @@ class NvmlCollector:
         return self._sample(done)
 
     async def _read(self, done: set[int]) -> CollectorError | None:
+        """Reads GPU after GPU; their rows go to `done`. One that takes too long is left, and the rest read anew."""
         loop = asyncio.get_running_loop()
-        end, patience = loop.time() + self.deadline * _USED, self.deadline * PATIENCE
+        end = loop.time() + self.deadline * _USED
         while True:
             attempt = Attempt()
-            task = asyncio.create_task(self._worker.run(partial(self._machine.read, attempt, done)))
             try:
-                while not task.done():
-                    spent = time.monotonic() - attempt.since if attempt.current is not None else 0.0
-                    left = min(patience - spent, end - loop.time())
-                    if left <= 0:
-                        break
-                    await asyncio.wait({task}, timeout=left)
+                if await self._lane.run(
+                    partial(self._machine.read, attempt, done), partial(self._left, attempt, end)
+                ):
+                    return None
+            except CollectorError as problem:
+                return problem
             finally:
-                if not task.done():
-                    attempt.abandoned = True
-                    task.cancel()
-            if task.done() and not task.cancelled():
-                fault = task.exception()
-                if fault is None or isinstance(fault, CollectorError):
-                    return fault
-                raise fault
+                attempt.abandoned = True  # no matter to one that has ended
             if attempt.current is None:
                 return CollectorError(f"NVML: the driver gave no answer within {self.deadline * _USED:g} s")
-            self._worker = Worker("NVML")
+            self._lane.leave()
+            self._lane = Lane("NVML")
             if loop.time() >= end:
                 return None
 
+    def _left(self, attempt: Attempt, end: float) -> float:
+        """For how many seconds to wait, for the GPU it is in and for all together."""
+        spent = time.monotonic() - attempt.since if attempt.current is not None else 0.0
+        return min(self.deadline * PATIENCE - spent, end - asyncio.get_running_loop().time())
+
     def _sample(self, done: set[int]) -> Sample:
-        machine = self._machine
-        gpus = list(machine.gpus)
-        layout, now = self._lay_out(gpus), frame_time(self._clock)
+        gpus = list(self._machine.gpus)
+        layout, nvlinks = self._lay_out(gpus)
+        now = frame_time(self._clock)
         read = {row for row in done if 0 <= row < len(gpus) and not gpus[row].fault}
-        values = layout.values(read)
+        values = layout.values(gpus, read)
         frames = []
         if gpus:
-            frames.append(Frame(now, self.name, "gpu", layout.gpu_names, self._gpu_columns(gpus, values, read)))
+            values.gpu("xid")[:] = self._xids(gpus)
+            frames.append(Frame(now, self.name, "gpu", layout.gpu_names, values.gpu_columns()))
         if layout.link_names:
-            frames.append(Frame(now, self.name, "nvlink", layout.link_names, self._link_columns(gpus, values, read)))
-        self._modules = self._module_power(gpus, values)
+            for row in nvlinks.judge(values.link(".state")):
+                if row in read:  # a link that was inactive may have lacked its counters
+                    gpus[row].probe_again()
+            speed = values.link("speed_bytes_per_second")
+            speed[~(nvlinks.active & (speed > 0))] = nan
+            frames.append(Frame(now, self.name, "nvlink", layout.link_names, values.link_columns(nvlinks.up)))
+        self._last = gpus, values
         return Sample(frames, self._warnings(gpus, values, done))
 
-    def _gpu_columns(self, gpus: list[Gpu], values: Values, read: set[int]) -> dict[str, Column]:
-        columns: dict[str, Column] = {}
+    def _lay_out(self, gpus: list[Gpu]) -> tuple[Layout, Links]:
+        layout, nvlinks = self._layout, self._nvlinks
+        if layout is None or nvlinks is None or not layout.fits(gpus):
+            layout = self._layout = Layout(gpus)
+            nvlinks = self._nvlinks = Links(layout, gpus, self._design, nvlinks)
+        return layout, nvlinks
+
+    def _xids(self, gpus: list[Gpu]) -> list[float]:
         events = self._machine.events
-        xid = {} if events is None or self._machine.stuck(events) else events.xid
-        for metric in GPU_METRICS:
-            column = values.column("gpu", metric)
-            if metric == "xid":
-                own = [xid.get(g.handle.value or 0) if g.handle is not None else None for g in gpus]
-                column = np.array([np.nan if x is None else x for x in own], np.float64)
-            elif metric == "fabric_state":
-                states = [
-                    g.fabric.state if r in read and g.fabric is not None else np.nan for r, g in enumerate(gpus)
-                ]
-                column = np.array(states, np.float64)
-            elif any(metric in gpus[r].values for r in read):  # a call of its own, or one instead of a field
-                column = np.full(len(gpus), np.nan) if column is None else column.astype(np.float64)
-                for r in read:
-                    column[r] = gpus[r].values.get(metric, column[r])
-            if column is None:
-                column = unknown("gpu", metric, len(gpus))
-            columns[metric] = column
-        return columns
-
-    def _link_columns(self, gpus: list[Gpu], values: Values, read: set[int]) -> dict[str, Column]:
-        up = values.up()
-        self._seen |= up == 1
-        up = np.where((up == 0) & ~self._seen & ~self._designed, np.nan, up)
-        state = up.tobytes()
-        if self._state is not None and state != self._state:  # a link that was inactive may have lacked its counters
-            for row in read:
-                gpus[row].probe_again()
-        self._state = state
-        columns: dict[str, Column] = {}
-        for metric in LINK_METRICS:
-            column = up if metric == "up" else values.column("nvlink", metric)
-            columns[metric] = unknown("nvlink", metric, len(up)) if column is None else column
-        speed = columns["speed_bytes_per_second"]
-        columns["speed_bytes_per_second"] = np.where((up == 1) & (speed > 0), speed, np.nan)
-        return columns
-
-    def _lay_out(self, gpus: list[Gpu]) -> Layout:
-        """The layout of now. NVLinks that were seen active once stay so, by their names."""
-        before = self._layout
-        if before is not None and before.fits(gpus):
-            return before
-        seen = set() if before is None else {n for n, s in zip(before.link_names, self._seen, strict=True) if s}
-        layout = self._layout = Layout(gpus)
-        designed = [self._links if isinstance(self._links, int) else self._links.get(g.address, 0) for g in gpus]
-        self._designed = layout.link_number < np.array(designed, np.intp)[layout.link_gpu]
-        self._seen = np.array([name in seen for name in layout.link_names], bool)
-        self._state = None
-        return layout
-
-    def _module_power(self, gpus: list[Gpu], values: Values) -> dict[str, float]:
-        watts = values.gauge("gpu", ".module_watts")
-        out: dict[str, list[float]] = {}
-        for gpu, w in zip(gpus, [] if watts is None else watts.tolist(), strict=watts is not None):
-            if gpu.identity is not None and gpu.identity.board is not None and w == w:
-                out.setdefault(gpu.identity.board, []).append(w)
-        return {board: max(reported) for board, reported in out.items()}
+        if events is None or self._machine.stuck(events):
+            return [nan] * len(gpus)
+        xid = events.xid
+        return [nan if g.handle is None else xid.get(g.handle.value or 0, nan) for g in gpus]
 
     def module_power(self) -> dict[str, float]:
         """Watts of each module by board serial, of the last sample: both its GPUs report all of it, so once each."""
-        return dict(self._modules)
+        if self._last is None:
+            return {}
+        gpus, values = self._last
+        out: dict[str, float] = {}
+        for gpu, watts in zip(gpus, values.gpu(".module_watts").tolist(), strict=True):
+            if gpu.identity is not None and gpu.identity.board is not None and watts == watts:
+                out[gpu.identity.board] = max(watts, out.get(gpu.identity.board, 0.0))
+        return out
+
+    def bit_error_rates(self) -> dict[str, tuple[float, float]]:
+        """NVLink address -> effective and symbol bit error rate as last read, NaN unknown; NVLink 5 and later."""
+        return {
+            f"{gpu.address}/nvlink{k}": rates
+            for gpu in self._machine.gpus
+            if gpu.slow is not None and not gpu.fault
+            for k, rates in enumerate(zip(gpu.slow.effective_ber.tolist(), gpu.slow.symbol_ber.tolist(), strict=True))
+        }
 
     def _warnings(self, gpus: list[Gpu], values: Values, done: set[int]) -> list[str]:
         machine = self._machine
-        out = list(machine.notes)
-        recovery = values.gauge("gpu", ".recovery_action")
-        asked = [np.nan] * len(gpus) if recovery is None else recovery.tolist()
-        gone = machine.events.unavailable if machine.events is not None else set()
-        for row, gpu in enumerate(gpus):
-            if machine.stuck(gpu):
+        events = machine.events
+        out = list(machine.notes())
+        gone = events.unavailable if events is not None else set()
+        for row, (gpu, recovery) in enumerate(zip(gpus, values.gpu(".recovery_action").tolist(), strict=True)):
+            if row in done:
+                out += gpu.warnings(recovery)
+            elif machine.stuck(gpu):
                 out.append(f"{gpu.address}: a call has not come back yet; the other GPUs are read without it")
-            elif row in done:
-                out += gpu.warnings(asked[row])
             else:
                 out.append(f"{gpu.address}: not read in time")
-            if gpu.handle is not None and gpu.handle.value in gone:
+            if gone and gpu.handle is not None and gpu.handle.value in gone:
                 out.append(f"{gpu.address}: the driver said that this GPU became unavailable")
-        if machine.events is not None and machine.stuck(machine.events):
+        if events is not None and machine.stuck(events):
             out.append("XID errors are unknown: the driver does not come back from a call for them")
         if self._expected is not None and len(gpus) != self._expected:
             out.append(f"{self._host}: NVML finds {len(gpus)} GPUs, the wiring has {self._expected}")
         return out
 
     def capabilities(self) -> list[Capability]:
-        """Where each metric of each GPU comes from, or why it is not there; empty before the first sample."""
-        out = []
-        events = self._machine.events
-        for gpu in self._machine.gpus:
-            for metric in (*GPU_METRICS, *(LINK_METRICS if gpu.n_links else ())):
-                source, reason = gpu.source(metric), None
-                if metric == "xid":
-                    has = events is not None and gpu.handle is not None and gpu.handle.value in events.xid
-                    source = "events" if has else None
-                if source is None:
-                    reason = "events are not supported" if metric == "xid" and not gpu.fault else gpu.why_not(metric)
-                out.append(Capability(gpu.address, metric, source, reason))
-        return out
+        """Where each metric of each GPU comes from, or who lacks it; empty before the first sample."""
+        machine = self._machine
+        return [found for gpu in machine.gpus for found in capabilities(gpu, machine.events)]
 
     async def release(self) -> None:
         """Lets go of NVML so that GPUs can be reset; `collect` raises until `resume`."""
@@ -253,7 +204,8 @@ class NvmlCollector:
         """A read that is under way closes NVML when it comes back."""
         self._machine.closing = True
         with contextlib.suppress(CollectorError):
-            await self._worker.run(self._machine.close)
+            await self._lane.run(self._machine.close, lambda: self.deadline)
+        self._lane.leave()
 
 
 def _pci(text: str) -> str:

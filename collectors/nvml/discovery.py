@@ -10,14 +10,15 @@ from dataclasses import dataclass
 from math import nan
 
 from collectors.base import CollectorError
-from collectors.nvml.fabric import NO_CLUSTER, Fabric, Place, read_fabric, read_place
-from collectors.nvml.fields import LINK_FIELDS, Batch, decode
+from collectors.nvml.fabric import NO_CLUSTER, Fabric, Place, or_none, read_fabric, read_place
+from collectors.nvml.fields import LINK_FIELDS, Batch
 from collectors.nvml.gpu import Identity, link_count, pci_address
 from collectors.nvml.library import LACKING, NvmlFault, said
 from collectors.nvml.machine import Machine
+from collectors.nvml.values import decode
 from twin.catalog import hardware
 from twin.topology.builder import Builder
-from twin.topology.importers.hostfacts import HostFacts
+from twin.topology.importers.hostfacts import HostFacts, SharedDomain
 from twin.topology.model import NONE, Topology
 
 FAR_ENDS = {0: "gpu", 1: "npu", 2: "switch"}  # NVML_NVLINK_DEVICE_TYPE_*
@@ -69,6 +70,11 @@ class NvmlHost:
     def model(self) -> str:
         return next((g.model for g in self.gpus if g.model != "unknown"), "unknown")
 
+    @property
+    def chassis(self) -> str | None:
+        """Serial number of the rack's chassis, which stands for the rack; None where the platform does not tell."""
+        return next((g.place.chassis for g in self.gpus if g.place is not None and g.place.chassis), None)
+
     def groups(self) -> list[tuple[str, list[int], int, float]]:
         """NVLink domains of this host's GPUs: name, GPUs by position, links a GPU, bytes/s of a link as designed.
 
@@ -102,9 +108,11 @@ class NvmlHost:
 
     def facts(self) -> HostFacts:
         """For `hostfacts.refine`, which adds these GPUs to a wiring of the same host."""
-        groups = [(members, links) for _, members, links, _ in self.groups()]
-        speed = next((s for *_, s in self.groups()), nan)
-        facts = HostFacts(len(self.gpus), [], None, groups, speed)
+        shared = [g for g in self.groups() if any(self.gpus[i].domain is not None for i in g[1])]
+        own = [g for g in self.groups() if g not in shared]
+        facts = HostFacts(len(self.gpus), [], None, [(members, links) for _, members, links, _ in own])
+        facts.speed = next((speed for *_, speed in own), nan)
+        facts.domains = [SharedDomain(*g) for g in shared]
         facts.notes += self.notes()
         return facts
 
@@ -114,15 +122,15 @@ class NvmlHost:
     def topology(self, nics: int = 0) -> Topology:
         """This host alone: its GPUs, their NVLink domains, its rack where the platform tells it."""
         builder = Builder(self.host, ())
-        chassis = next((g.place.chassis for g in self.gpus if g.place is not None and g.place.chassis), None)
-        rack = builder.rack(chassis) if chassis else NONE
+        rack = NONE if self.chassis is None else builder.rack(self.chassis)
         row = builder.node(self.host, gpus=len(self.gpus), nics=nics, gpu_model=self.model, rack=rack)
         first = builder.nodes[row].gpu0
         for name, members, links, speed in self.groups():
             builder.domain(name, [first + i for i in members], (), links, speed)
         for gpu in self.gpus:
             if gpu.identity is not None:
-                builder.labels[gpu.address] = f"{gpu.identity.uuid} {gpu.identity.pci}"
+                where = "" if gpu.place is None else f" slot {gpu.place.slot} tray {gpu.place.tray}"
+                builder.labels[gpu.address] = f"{gpu.identity.uuid} {gpu.identity.pci}{where}"
         builder.notes += self.notes()
         return builder.build()
 
@@ -148,7 +156,8 @@ def nvml_topology(host: str) -> NvmlHost:
             model = model_of(gpu.identity.name)
             try:
                 links = _links(machine, gpu.handle, known)
-                fabric, place = read_fabric(machine.library, gpu.handle), read_place(machine.library, gpu.handle)
+                fabric = or_none(read_fabric, machine.library, gpu.handle)
+                place = or_none(read_place, machine.library, gpu.handle)
                 found.append(FoundGpu(gpu.address, gpu.identity, model, links, fabric, place))
             except NvmlFault as fault:
                 found.append(FoundGpu(gpu.address, gpu.identity, model, problem=said(fault.code)))

@@ -7,14 +7,28 @@ fabric dead all the same. Layouts and values: nvmlGpuFabricInfo_v2_t, _v3_t, nvm
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
-from collectors.nvml.library import INVALID_ARGUMENT, LACKING, WRONG_VERSION, Library, NvmlFault, printable, said
+from collectors.nvml.library import (
+    INVALID_ARGUMENT,
+    LACKING,
+    NOT_SUPPORTED,
+    WRONG_VERSION,
+    Library,
+    NvmlFault,
+    printable,
+    said,
+)  # fmt: skip
+
+T = TypeVar("T")
 
 NOT_STARTED, IN_PROGRESS, COMPLETED = 1, 2, 3
 NO_CLUSTER = "00000000-0000-0000-0000-000000000000"
 _VERSIONS = (0x0300_0028, 0x0200_0024)  # version and size of the layout
 _PLATFORM = 0x0200_002C
+_FABRIC_CALL = "nvmlDeviceGetGpuFabricInfoV"
 
 # (first bit, what is wrong) of two-bit fields: 1 true, 2 false, 0 not told
 _HEALTH = ((0, "bandwidth is degraded"), (2, "a route is being recovered"), (4, "a route is unhealthy"),
@@ -53,6 +67,11 @@ class Fabric:
     health: int
     summary: int
 
+    @property
+    def home(self) -> str:
+        """GPUs of the same can reach each other."""
+        return f"cluster {self.cluster} clique {self.clique}"
+
     def problems(self, *, rack_scale: bool) -> list[str]:
         """What is wrong besides the state. No cluster in a completed state is normal on one board, in a rack not."""
         out = []
@@ -89,30 +108,38 @@ class Place:
         return bool(self.chassis)
 
 
-def read_fabric(library: Library, handle: ctypes.c_void_p) -> Fabric | None:
-    """None where the GPU, its driver or the library knows no fabric. Raises NvmlFault."""
+def read_fabric(library: Library, handle: ctypes.c_void_p) -> Fabric:
+    """Raises NvmlFault, with a code of LACKING where the GPU, its driver or the library knows no fabric."""
+    fault = NvmlFault(NOT_SUPPORTED, _FABRIC_CALL)
     for version in _VERSIONS:
         raw = _Fabric(version=version)
-        code = library.code("nvmlDeviceGetGpuFabricInfoV", handle, ctypes.byref(raw))
-        if code == 0:
+        code = library.code(_FABRIC_CALL, handle, ctypes.byref(raw))
+        if code == 0 and raw.state:
             h = bytes(raw.cluster).hex()
             cluster = f"{h[:8]}-{h[8:12]}-{h[12:16]}-{h[16:20]}-{h[20:]}"
             summary = raw.summary if version == _VERSIONS[0] else 0
-            return Fabric(cluster, raw.clique, raw.state, raw.status, raw.health, summary) if raw.state else None
-        if code not in LACKING:
-            raise NvmlFault(code, "nvmlDeviceGetGpuFabricInfoV")
+            return Fabric(cluster, raw.clique, raw.state, raw.status, raw.health, summary)
+        if code == 0:  # NVML_GPU_FABRIC_STATE_NOT_SUPPORTED
+            break
+        fault = NvmlFault(code, _FABRIC_CALL)
         if code not in (WRONG_VERSION, INVALID_ARGUMENT):
-            return None
-    return None
+            break
+    raise fault
 
 
-def read_place(library: Library, handle: ctypes.c_void_p) -> Place | None:
-    """None where it is not told. Raises NvmlFault."""
+def read_place(library: Library, handle: ctypes.c_void_p) -> Place:
+    """Raises NvmlFault, with a code of LACKING where it is not told."""
     raw = _Platform(version=_PLATFORM)
-    code = library.code("nvmlDeviceGetPlatformInfo", handle, ctypes.byref(raw))
-    if code in LACKING:
-        return None
-    if code:
-        raise NvmlFault(code, "nvmlDeviceGetPlatformInfo")
+    library.call("nvmlDeviceGetPlatformInfo", handle, ctypes.byref(raw))
     chassis = printable(bytes(raw.chassis).partition(b"\0")[0])
     return Place(chassis, raw.slot, raw.tray, raw.host, raw.peer, raw.module)
+
+
+def or_none(read: Callable[[Library, ctypes.c_void_p], T], library: Library, handle: ctypes.c_void_p) -> T | None:
+    """What `read` gives, None where the GPU, driver or library lacks it. Raises NvmlFault."""
+    try:
+        return read(library, handle)
+    except NvmlFault as fault:
+        if fault.code in LACKING:
+            return None
+        raise

@@ -1,4 +1,4 @@
-"""Field values: which fields give which metric, the batch that asks one GPU for them, and what the answers mean.
+"""Field values: which fields give which metric, and the batch that asks one GPU for them.
 
 Field numbers and units: NVML_FI_* of the vendor's binding and header (nvml.h).
 """
@@ -13,22 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from collectors.nvml.library import INVALID_ARGUMENT, LACKING, UNKNOWN, Library
-from twin.frames import UNKNOWN_U64
+from collectors.nvml.values import ENTRY, INT, U64, UINT, USHORT, WORDS, Entries
 
-F64 = npt.NDArray[np.float64]
-U64 = npt.NDArray[np.uint64]
-Entries = npt.NDArray[np.void]
-
-# nvmlFieldValue_t: 40 bytes. type: nvmlValueType_t, code: nvmlReturn_t of this entry alone
-ENTRY = np.dtype(
-    [
-        ("field", "<u4"), ("scope", "<u4"), ("time", "<i8"), ("latency", "<i8"), ("type", "<u4"), ("code", "<u4"),
-        ("value", "<u8"),
-    ]
-)  # fmt: skip
-_DOUBLE, _UINT, _ULONG, _ULONGLONG, _LONGLONG, _INT, _USHORT = range(7)
-_SENTINEL = np.uint64(0x7FFF_FFFF_FFFF_FFF0)  # from here up the vendor's tools mean "not supported" (DCGM)
 _SMALL_BATCH = 64  # entries a call, where a driver refuses all at once
+_CALL = "nvmlDeviceGetFieldValues"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +31,7 @@ class Source:
 
 # metric -> fields, the better first. Names with a dot are no metrics of the registry.
 GPU_FIELDS: Mapping[str, tuple[Source, ...]] = {
-    "power_watts": (Source(185, 1e-3), Source(186, 1e-3)),  # average over 1 s, instant; mW; scope 0 is the GPU
+    "power_watts": (Source(186, 1e-3), Source(185, 1e-3)),  # instant, average over 1 s; mW; scope 0 is the GPU
     "power_limit_watts": (Source(190, 1e-3),),
     "energy_joules": (Source(83, 1e-3), Source(191, 1e-3)),  # mJ since the driver was loaded
     "ecc_uncorrected": (Source(4), Source(6)),  # since the driver was loaded, in the GPU's life
@@ -51,7 +39,7 @@ GPU_FIELDS: Mapping[str, tuple[Source, ...]] = {
     "pcie_tx_bytes": (Source(197, wide=True),),
     "pcie_rx_bytes": (Source(198, wide=True),),
     ".recovery_action": (Source(230),),
-    ".module_watts": (Source(185, 1e-3, scope=1),),  # both GPUs of a module report it
+    ".module_watts": (Source(186, 1e-3, scope=1), Source(185, 1e-3, scope=1)),  # both GPUs of a module report it
 }
 # scope: the link. A field asked for without one would be link 0's.
 LINK_FIELDS: Mapping[str, tuple[Source, ...]] = {
@@ -63,12 +51,9 @@ LINK_FIELDS: Mapping[str, tuple[Source, ...]] = {
     "replay_errors": (Source(161),),
     "recovery_errors": (Source(162), Source(215)),
     "symbol_errors": (Source(221),),
+    "rx_errors": (Source(208),),  # NVLink 5, as the next
+    "tx_discards": (Source(212),),
 }
-RARE_GPU_FIELDS: Mapping[str, tuple[Source, ...]] = {
-    ".remap_pending": (Source(144),),
-    ".remap_failed": (Source(145),),
-}
-RARE_LINK_FIELDS: Mapping[str, tuple[Source, ...]] = {".effective_ber": (Source(220),)}
 LINK_COUNT = 91
 
 
@@ -80,71 +65,49 @@ def entries_for(wanted: Sequence[tuple[int, int]]) -> Entries:
     return out
 
 
-def decode(entries: Entries) -> tuple[F64, U64]:
-    """float64[n] (NaN where unknown) and uint64[n] (all ones where unknown or no natural number)."""
-    kind, raw = entries["type"], entries["value"]
-    low = raw & np.uint64(0xFFFF_FFFF)
-    known = entries["code"] == 0
-    is_uint, is_short, is_double = kind == _UINT, kind == _USHORT, kind == _DOUBLE
-    is_long, is_int = kind == _LONGLONG, kind == _INT
-    whole = np.where(is_uint | is_int, low, np.where(is_short, raw & np.uint64(0xFFFF), raw))
-    known &= np.where(is_uint, low != np.uint64(0xFFFF_FFFF), (raw < _SENTINEL) | is_short | is_int | is_long)
-    known |= is_double & (entries["code"] == 0)
-    values = whole.astype(np.float64)
-    odd = is_double | is_long | is_int
-    if odd.any():
-        signed = np.where(is_int, low.astype(np.uint32).view(np.int32).astype(np.float64), raw.view(np.int64))
-        values = np.where(is_double, raw.view(np.float64), np.where(is_long | is_int, signed, values))
-        natural = np.isfinite(values) & (values >= 0) & (values < 2.0**63) & (values == np.floor(values))
-        known &= ~is_double | (np.isfinite(values) & (np.abs(values) < 140737488355328))  # from there up: no value
-        known &= ~is_long | (raw < _SENTINEL) | (raw >= np.uint64(1 << 63))
-        natural &= known
-        whole = np.where(is_double & natural, np.where(natural, values, 0).astype(np.uint64), whole)
-        whole = np.where(odd & ~natural, UNKNOWN_U64, whole)
-    return np.where(known, values, np.nan), np.where(known, whole, UNKNOWN_U64)
-
-
-def scaled(whole: U64, scale: U64) -> U64:
-    """Counters in other units; unknown where that no longer fits 64 bits."""
-    fits = whole < UNKNOWN_U64 // np.maximum(scale, np.uint64(1))
-    return np.where(fits, np.where(fits, whole, np.uint64(0)) * scale, UNKNOWN_U64)
-
-
-def bit_error_rate(coded: int) -> float:
-    """Fields 220 and 222: exponent in bits 0 to 7, mantissa in 8 to 11, m x 10^-e; 15 and 255 mean none at all."""
-    exponent, mantissa = coded & 0xFF, coded >> 8 & 0xF
-    return 0.0 if (mantissa, exponent) == (15, 255) else mantissa * 10.0**-exponent
-
-
 class Batch:
-    """Field values of one GPU, asked for in one call into memory that is kept."""
+    """Field values of one GPU, asked for in one call into memory that is kept.
+
+    entries: ENTRY[n]; words: the same memory as uint64[n, WORDS]; unread: uint64[n, WORDS] of which nothing is known.
+    """
 
     def __init__(self, wanted: Sequence[tuple[int, int]]) -> None:
         self.entries = entries_for(wanted)
-        self.unread = self.entries.copy()
-        self.unread["code"] = UNKNOWN
-        self._size = len(wanted)
+        self.words: U64 = self.entries.view(np.uint64).reshape(-1, WORDS)
+        unread = self.entries.copy()
+        unread["code"] = UNKNOWN
+        self.unread: U64 = unread.view(np.uint64).reshape(-1, WORDS)
+        self._clean = (ctypes.c_void_p(_at(self.words)), ctypes.c_void_p(_at(self.unread)), self.words.nbytes)
+        self._parts = self._split(max(len(wanted), 1))
 
     def read(self, library: Library, handle: ctypes.c_void_p) -> int:
         """The nvmlReturn_t of the whole call; each entry has its own beside."""
-        if not len(self.entries):
-            return 0
-        self.entries[:] = self.unread
         code = self._ask(library, handle)
-        if code == INVALID_ARGUMENT and self._size > _SMALL_BATCH:
-            self._size = _SMALL_BATCH
+        if code == INVALID_ARGUMENT and len(self.entries) > _SMALL_BATCH and len(self._parts) == 1:
+            self._parts = self._split(_SMALL_BATCH)
             code = self._ask(library, handle)
         return code
 
     def _ask(self, library: Library, handle: ctypes.c_void_p) -> int:
-        start, count, code = self.entries.ctypes.data, len(self.entries), 0
-        for first in range(0, count, self._size):
-            part = min(self._size, count - first)
-            place = ctypes.c_void_p(start + first * ENTRY.itemsize)
-            code = library.code("nvmlDeviceGetFieldValues", handle, ctypes.c_int(part), place)
+        ctypes.memmove(*self._clean)  # what the driver does not answer must not look like an answer of before
+        ask = library.function(_CALL)
+        for count, place in self._parts:
+            code: int = ask(handle, count, place)
             if code:
-                break
-        return code
+                return code
+        return 0
+
+    def _split(self, size: int) -> list[tuple[ctypes.c_int, ctypes.c_void_p]]:
+        """(how many entries, where they are) of each call."""
+        count, start = len(self.entries), _at(self.words)
+        return [
+            (ctypes.c_int(min(size, count - first)), ctypes.c_void_p(start + first * ENTRY.itemsize))
+            for first in range(0, count, size)
+        ]
+
+
+def _at(words: U64) -> int:
+    return words.ctypes.data
 
 
 @dataclass(slots=True)
@@ -206,7 +169,7 @@ def _choose(sources: Sequence[Source], codes: npt.NDArray[np.uint32], kinds: Ent
     later, why = None, 0
     for source, code, kind in zip(sources, codes.tolist(), kinds.tolist(), strict=True):
         good = [k for c, k in zip(code, kind, strict=True) if c == 0]
-        if good and source.wide and all(k in (_UINT, _INT, _USHORT) for k in good):
+        if good and source.wide and all(k in (UINT, INT, USHORT) for k in good):
             why = why or NARROW
         elif good:
             return source, 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable
 from typing import Any
 
 from collectors.base import CollectorError
@@ -21,6 +22,8 @@ VERSION_MISMATCH, WRONG_VERSION, DEPRECATED, GPU_NOT_FOUND, UNKNOWN = 18, 25, 26
 LACKING = frozenset((INVALID_ARGUMENT, NOT_SUPPORTED, NO_PERMISSION, FUNCTION_NOT_FOUND, WRONG_VERSION, DEPRECATED))
 # what NVML was opened for is gone: a driver that was unloaded, loaded anew or replaced
 STALE = frozenset((UNINITIALIZED, DRIVER_NOT_LOADED, VERSION_MISMATCH))
+
+Call = Callable[..., int]
 
 _LIBRARY = "libnvidia-ml.so.1"
 _TEXT = 96  # bytes; NVML_DEVICE_NAME_V2_BUFFER_SIZE, the longest of the texts read here
@@ -53,8 +56,7 @@ class Library:
 
     def __init__(self) -> None:
         self._binding: Any = None
-        self._calls: dict[str, Any] = {}
-        self._library: Any = None
+        self._calls: dict[str, Call] = {}
         self._pid = 0
 
     @property
@@ -65,7 +67,7 @@ class Library:
     def open(self) -> None:
         """Raises CollectorError where there is no binding, no library, or the driver does not answer."""
         try:
-            self._library = self._library or ctypes.CDLL(_LIBRARY)
+            ctypes.CDLL(_LIBRARY)  # the binding loads it by the same name; without it there is no need to import that
         except OSError as problem:
             raise CollectorError(f"NVML: {_LIBRARY} is not there: no NVIDIA driver on this host?") from problem
         try:
@@ -87,11 +89,20 @@ class Library:
             except self._binding.NVMLError:
                 return
 
+    def function(self, name: str) -> Call:
+        """A call by its name, for those made every second; one that this library lacks says FUNCTION_NOT_FOUND."""
+        call = self._calls.get(name)
+        if call is None:
+            try:
+                call = self._binding.nvmlLib[name]  # one of our own: the binding's may be given types of arguments
+            except AttributeError:
+                call = _missing
+            self._calls[name] = call
+        return call
+
     def code(self, name: str, *arguments: object) -> int:
-        """The nvmlReturn_t of a call; FUNCTION_NOT_FOUND for one that this library does not have."""
-        if name not in self._calls:
-            self._calls[name] = getattr(self._library, name, _missing)
-        return int(self._calls[name](*arguments))
+        """The nvmlReturn_t of a call."""
+        return self.function(name)(*arguments)
 
     def call(self, name: str, *arguments: object) -> None:
         """Raises NvmlFault."""

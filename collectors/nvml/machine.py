@@ -12,6 +12,10 @@ from collectors.nvml.library import GPU_NOT_FOUND, STALE, UNKNOWN, Library, Nvml
 
 UNSEEN = "unknown"  # PCI address of a GPU that could not be asked for it
 REOPEN_S = 30.0  # opening takes seconds without persistence mode: not more often where it did not help
+NEWS_S = 60.0  # for how long it is told that NVML was opened anew
+
+
+_Found = tuple[Identity, ctypes.c_void_p, int]  # what an index of the driver leads to
 
 
 class Attempt:
@@ -32,7 +36,8 @@ class Machine:
         self.library = Library()
         self.gpus: list[Gpu] = []
         self.events: Events | None = None
-        self.notes: list[str] = []
+        self._notes: list[str] = []
+        self._news: list[str] = []
         self.driver: str | None = None
         self.closing = False
         self._busy: dict[int, Attempt] = {}  # id of a Gpu or Events -> who reads it
@@ -43,6 +48,11 @@ class Machine:
         """True while a thread that was given up is still in a call to it."""
         attempt = self._busy.get(id(patient))
         return attempt is not None and attempt.abandoned
+
+    def notes(self) -> list[str]:
+        """What changed since the GPUs were numbered: some for good, some told for a while."""
+        recent = self._opened is not None and self._monotonic() - self._opened < NEWS_S
+        return [*self._notes, *self._news] if recent else self._notes
 
     def any_stuck(self) -> bool:
         return any(attempt.abandoned for attempt in tuple(self._busy.values()))
@@ -75,25 +85,27 @@ class Machine:
         return self._good or self._opened is None or self._monotonic() - self._opened >= REOPEN_S
 
     def _pass(self, attempt: Attempt, done: set[int]) -> None:
+        now = self._monotonic()
         patients: list[tuple[int, Gpu | Events]] = list(enumerate(self.gpus))
         if self.events is not None:
             patients.append((-1, self.events))
         for row, patient in patients:
             if attempt.abandoned or self.closing:
                 return
-            if row in done or id(patient) in self._busy:
+            key = id(patient)
+            if row in done or key in self._busy:
                 continue
-            self._busy[id(patient)] = attempt
+            self._busy[key] = attempt
             attempt.since = time.monotonic()
             attempt.current = patient
             try:
                 if isinstance(patient, Gpu):
-                    patient.read(self.library, self._monotonic())
+                    patient.read(self.library, now)
                 else:
                     patient.poll()
             finally:
                 attempt.current = None
-                del self._busy[id(patient)]
+                del self._busy[key]
             if not attempt.abandoned:
                 done.add(row)
 
@@ -114,24 +126,27 @@ class Machine:
     def _find(self) -> None:
         count = ctypes.c_uint()
         self.library.call("nvmlDeviceGetCount_v2", ctypes.byref(count))
-        found: list[tuple[Identity, ctypes.c_void_p] | None] = []
+        found: list[_Found | None] = []
         codes: list[int] = []
         for index in range(count.value):
             handle = ctypes.c_void_p()
             code = self.library.code("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
             try:
-                found.append(None if code else (identify(self.library, handle), handle))
+                found.append(None if code else (identify(self.library, handle), handle, index))
             except NvmlFault as fault:
                 found.append(None)
                 code = fault.code
             codes.append(code)
-        self.notes = []
+        self._notes, self._news = [], []
         if self.gpus:
+            self._news = [f"{self._host}: NVML was opened anew: counters of the driver may begin anew"]
             self._match(found, codes)
         else:
             self._number(found, codes)
+        for place, gpu in enumerate(self.gpus):
+            gpu.turn = place / len(self.gpus)
 
-    def _number(self, found: list[tuple[Identity, ctypes.c_void_p] | None], codes: list[int]) -> None:
+    def _number(self, found: list[_Found | None], codes: list[int]) -> None:
         """First time: GPU n is the n-th by PCI address. One that cannot be asked keeps the place of its index
         where the others are in order (NVML counts by PCI address), else it comes last."""
         pcis = [f[0].pci for f in found if f is not None]
@@ -149,7 +164,7 @@ class Machine:
                 gpu.address = self._given.get(entry[0].uuid, self._given.get(entry[0].pci, gpu.address))
             self.gpus.append(gpu)
 
-    def _match(self, found: list[tuple[Identity, ctypes.c_void_p] | None], codes: list[int]) -> None:
+    def _match(self, found: list[_Found | None], codes: list[int]) -> None:
         """Later: each GPU is the one at its PCI address, whatever index it has now."""
         fresh = {f[0].pci: f for f in found if f is not None}
         nameless = [g for g in self.gpus if g.pci == UNSEEN]
@@ -157,21 +172,27 @@ class Machine:
         for gpu, pci in zip(nameless, strangers, strict=False):  # could not be asked when all were numbered
             gpu.pci = pci
         code = next((c for c in codes if c), GPU_NOT_FOUND)
+        moved = []
         for gpu in self.gpus:
             entry = fresh.pop(gpu.pci, None)
             if entry is None:
                 gpu.detach(code)
                 continue
             if gpu.identity is not None and gpu.identity.uuid != entry[0].uuid:
-                self.notes.append(
+                self._notes.append(
                     f"{gpu.address}: another GPU is at PCI {gpu.pci}: {entry[0].uuid} instead of {gpu.identity.uuid}"
                 )
+            if gpu.index not in (-1, entry[2]):
+                moved.append(f"{gpu.address} is {entry[2]} and was {gpu.index}")
             gpu.attach(*entry)
-        for identity, handle in (fresh[p] for p in sorted(fresh)):
+        if moved:
+            self._news.append(f"{self._host}: the driver has new indices, addresses stay: {', '.join(moved)}")
+        for entry in (fresh[p] for p in sorted(fresh)):
+            identity = entry[0]
             gpu = Gpu(self._given.get(identity.uuid, self._given.get(identity.pci, self._next())), identity.pci)
-            gpu.attach(identity, handle)
+            gpu.attach(*entry)
             self.gpus.append(gpu)
-            self.notes.append(f"{gpu.address}: new GPU at PCI {identity.pci}")
+            self._notes.append(f"{gpu.address}: new GPU at PCI {identity.pci}")
 
     def _next(self) -> str:
         taken = {g.address for g in self.gpus}

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
+from math import nan
 from typing import Any
 
 from collectors.nvml.library import LACKING, Library
+
+_NONE32, _NONE64 = 2**32 - 1, 2**64 - 1  # NVML_VALUE_NOT_AVAILABLE in an unsigned number
 
 
 class _Utilization(ctypes.Structure):
@@ -28,12 +32,20 @@ class _Temperature(ctypes.Structure):
     _fields_ = [("version", ctypes.c_uint), ("sensor", ctypes.c_uint), ("celsius", ctypes.c_int)]
 
 
-def _value(buffer: Any) -> float:
-    return float(buffer.value)
+def _ratio(buffer: Any) -> float:
+    return buffer.gpu / 100 if buffer.gpu <= 100 else nan
 
 
 def _used(buffer: Any) -> float:
-    return float(buffer.used)
+    return nan if buffer.used == _NONE64 else float(buffer.used)
+
+
+def _times(scale: float) -> Callable[[Any], float]:
+    def number(buffer: Any) -> float:
+        value = buffer.value
+        return nan if value == _NONE32 else value * scale
+
+    return number
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +61,7 @@ class Query:
 _SM = ctypes.c_int(1)  # NVML_CLOCK_SM
 _CORE = ctypes.c_int(0)  # NVML_TEMPERATURE_GPU
 QUERIES: Mapping[str, tuple[Query, ...]] = {
-    "utilization_ratio": (Query("nvmlDeviceGetUtilizationRates", _Utilization, lambda b: b.gpu / 100),),
+    "utilization_ratio": (Query("nvmlDeviceGetUtilizationRates", _Utilization, _ratio),),
     # the first counts what is reserved apart from what is used, the second as used
     "memory_used_bytes": (
         Query("nvmlDeviceGetMemoryInfo_v2", lambda: _Memory2(version=0x0200_0028), _used),
@@ -57,55 +69,75 @@ QUERIES: Mapping[str, tuple[Query, ...]] = {
     ),
     "temperature_celsius": (
         Query("nvmlDeviceGetTemperatureV", lambda: _Temperature(version=0x0100_000C), lambda b: float(b.celsius)),
-        Query("nvmlDeviceGetTemperature", ctypes.c_uint, _value, (_CORE,)),
+        Query("nvmlDeviceGetTemperature", ctypes.c_uint, _times(1), (_CORE,)),
     ),
-    "sm_clock_hertz": (Query("nvmlDeviceGetClockInfo", ctypes.c_uint, lambda b: b.value * 1e6, (_SM,)),),
+    "sm_clock_hertz": (Query("nvmlDeviceGetClockInfo", ctypes.c_uint, _times(1e6), (_SM,)),),
     "throttle_reasons": (
-        Query("nvmlDeviceGetCurrentClocksEventReasons", ctypes.c_ulonglong, _value),
-        Query("nvmlDeviceGetCurrentClocksThrottleReasons", ctypes.c_ulonglong, _value),
+        Query("nvmlDeviceGetCurrentClocksEventReasons", ctypes.c_ulonglong, lambda b: float(b.value)),
+        Query("nvmlDeviceGetCurrentClocksThrottleReasons", ctypes.c_ulonglong, lambda b: float(b.value)),
     ),
 }
 # asked for where the fields of the same metrics are not there
 INSTEAD: Mapping[str, tuple[Query, ...]] = {
-    "power_watts": (Query("nvmlDeviceGetPowerUsage", ctypes.c_uint, lambda b: b.value / 1e3),),
-    "power_limit_watts": (Query("nvmlDeviceGetEnforcedPowerLimit", ctypes.c_uint, lambda b: b.value / 1e3),),
+    "power_watts": (Query("nvmlDeviceGetPowerUsage", ctypes.c_uint, _times(1e-3)),),
+    "power_limit_watts": (Query("nvmlDeviceGetEnforcedPowerLimit", ctypes.c_uint, _times(1e-3)),),
 }
+CALLED = (*QUERIES, *INSTEAD)  # the order of an answer's numbers
+_ALL: Mapping[str, tuple[Query, ...]] = {**QUERIES, **INSTEAD}
 
 
 class Answers:
     """The queries of one GPU that it answers. What it lacks is not asked for again until the next `Answers`."""
 
-    def __init__(self, queries: Mapping[str, tuple[Query, ...]]) -> None:
-        self._left = {metric: list(options) for metric, options in queries.items()}
-        self._ready: dict[str, tuple[Query, Any, Any]] = {}
+    def __init__(self, library: Library, handle: ctypes.c_void_p, metrics: Iterable[str]) -> None:
+        self._library, self._handle = library, handle
+        self._left = {metric: list(_ALL[metric]) for metric in metrics}
         self.lacking: dict[str, int] = {}
+        self._prepare()
 
     def source(self, metric: str) -> str | None:
-        return self._ready[metric][0].function if metric in self._ready else None
+        return self._left[metric][0].function if metric in self._left else None
 
-    def read(self, library: Library, handle: ctypes.c_void_p, values: dict[str, float]) -> int:
-        """Puts what is known into `values`. Returns the nvmlReturn_t of the last call that failed, else 0."""
-        failed = 0
-        for metric in tuple(self._left):
-            while self._left.get(metric):
-                query, buffer, place = self._prepared(metric)
-                code = library.code(query.function, handle, *query.before, place)
-                if code == 0:
-                    values[metric] = query.number(buffer)
-                    break
-                if code not in LACKING:
-                    failed = code
-                    break
-                self._ready.pop(metric)
-                self._left[metric].pop(0)
-                if not self._left[metric]:
-                    del self._left[metric]
-                    self.lacking[metric] = code
-        return failed
+    def read(self) -> tuple[list[float], int]:
+        """One number for each of CALLED, NaN where unknown; the nvmlReturn_t of the last call that failed, else 0."""
+        codes = [ask() for ask in self._asks]
+        if any(codes):
+            return self._read_rest(codes)
+        return [number() for number in self._numbers], 0
 
-    def _prepared(self, metric: str) -> tuple[Query, Any, Any]:
-        if metric not in self._ready:
-            query = self._left[metric][0]
+    def _read_rest(self, codes: list[int]) -> tuple[list[float], int]:
+        """Where calls failed: what the others gave, or the same again where an older call takes over."""
+        numbers, failed, again = [number() for number in self._numbers], 0, False
+        for metric, code in zip(tuple(self._left), codes, strict=True):
+            if code in LACKING:
+                again = self._drop(metric, code) or again
+            elif code:
+                failed = code
+            if code:
+                numbers[CALLED.index(metric)] = nan
+        self._prepare()
+        return self.read() if again else (numbers, failed)
+
+    def _drop(self, metric: str, code: int) -> bool:
+        """True where another call stands behind."""
+        self._left[metric].pop(0)
+        if self._left[metric]:
+            return True
+        del self._left[metric]
+        self.lacking[metric] = code
+        return False
+
+    def _prepare(self) -> None:
+        """Calls and what reads their answers with all that they take, put together once."""
+        self._asks: list[Callable[[], int]] = []
+        numbers: dict[str, Callable[[], float]] = {}
+        for metric, (query, *_) in self._left.items():
             buffer = query.blank()
-            self._ready[metric] = (query, buffer, ctypes.byref(buffer))
-        return self._ready[metric]
+            function = self._library.function(query.function)
+            self._asks.append(partial(function, self._handle, *query.before, ctypes.byref(buffer)))
+            numbers[metric] = partial(query.number, buffer)
+        self._numbers = [numbers.get(metric, _unknown) for metric in CALLED]
+
+
+def _unknown() -> float:
+    return nan

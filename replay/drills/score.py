@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -34,6 +34,7 @@ WORKLOADS: tuple[tuple[Phase, ...], ...] = (
 )
 FIRST_S, REST_S = 15.0, 25.0  # before the first fault, and between two
 EACH = 4  # faults of one run, one after the other
+HEALTHY_S = 1800.0  # of a healthy run
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,9 @@ class Score:
     noticed: int = 0  # some incident of the right kind
     raised: int = 0  # incidents told while faults were about
     right: int = 0  # of those, belonging to a fault
-    seconds: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    by_kind: dict[str, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0, 0]))  # put in, found
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+    put_in: Counter[str] = field(default_factory=Counter)  # by kind
+    got: Counter[str] = field(default_factory=Counter)
     healthy_seconds: float = 0.0
     false_alarms: int = 0
     wrong: list[str] = field(default_factory=list)  # what went wrong, one line each
@@ -64,10 +66,9 @@ class Score:
         for name in ("faults", "found", "noticed", "raised", "right", "healthy_seconds", "false_alarms"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for kind, times in other.seconds.items():
-            self.seconds[kind] += times
-        for kind, (put, got) in other.by_kind.items():
-            self.by_kind[kind][0] += put
-            self.by_kind[kind][1] += got
+            self.seconds.setdefault(kind, []).extend(times)
+        self.put_in += other.put_in
+        self.got += other.got
         self.wrong += other.wrong
 
     def to_json(self) -> dict[str, Any]:
@@ -83,8 +84,12 @@ class Score:
             "cause_accuracy": self.found / self.noticed if self.noticed else None,
             "seconds_to_detect": _times(times),
             "by_kind": {
-                kind: {"faults": put, "found": got, "seconds_to_detect": _times(sorted(self.seconds.get(kind, [])))}
-                for kind, (put, got) in sorted(self.by_kind.items())
+                kind: {
+                    "faults": n,
+                    "found": self.got[kind],
+                    "seconds_to_detect": _times(sorted(self.seconds.get(kind, []))),
+                }
+                for kind, n in sorted(self.put_in.items())
             },
             "healthy_hours": self.healthy_seconds / 3600,
             "false_incidents": self.false_alarms,
@@ -107,6 +112,30 @@ def runs(
         count = min(left, EACH * at_once)
         yield fabrics[i % len(fabrics)], seed * 100_003 + i, count
         left, i = left - count, i + 1
+
+
+Job = tuple[str, str, int, float, int, float]  # what, preset, seed, faults or seconds, at once, noise
+
+
+def jobs(
+    faults: int, seed: int, *, double: int = 0, healthy_seconds: float = 0.0, noise: float = 1.0,
+    fabrics: Sequence[str] = FABRICS,
+) -> list[Job]:  # fmt: skip
+    """All that a score takes, in pieces that may run side by side."""
+    out: list[Job] = [("faults", n, s, k, 1, noise) for n, s, k in runs(faults, seed, fabrics=fabrics)]
+    out += [("double", n, s, k, 2, noise) for n, s, k in runs(double, seed + 7, at_once=2, fabrics=fabrics)]
+    pieces = max(1, round(healthy_seconds / HEALTHY_S)) if healthy_seconds else 0
+    share = healthy_seconds / pieces if pieces else 0.0
+    out += [("healthy", fabrics[i % len(fabrics)], seed * 100_003 + i, share, 0, noise) for i in range(pieces)]
+    return out
+
+
+def work(job: Job) -> tuple[str, Score]:
+    """Does one piece; says which of `faults`, `double` and `healthy` it belongs to."""
+    what, name, seed, amount, at_once, noise = job
+    if what == "healthy":
+        return what, healthy(name, seed, amount, noise=noise)
+    return what, run(name, seed, int(amount), at_once=at_once, noise=noise)
 
 
 def run(
@@ -180,7 +209,7 @@ def judge(topo: Topology, planned: list[Planned], told: list[tuple[Incident, flo
         kind = p.ticket.kind
         in_time = [x for x in left if x[0].kind == kind and p.at <= x[1] <= min(p.until + 5, p.at + p.ticket.within)]
         score.noticed += bool(in_time)
-        score.by_kind[kind][0] += 1
+        score.put_in[kind] += 1
         hit = next((x for x in in_time if same_place(topo, x[0].cause, p.ticket.cause)), None)
         if hit is None:
             seen = ", ".join(f"{i.kind} {i.cause}" for i, at, _ in told if p.at <= at <= p.until + 5) or "nothing"
@@ -189,7 +218,33 @@ def judge(topo: Topology, planned: list[Planned], told: list[tuple[Incident, flo
         left.remove(hit)
         score.found += 1
         score.right += 1
-        score.by_kind[kind][1] += 1
-        score.seconds[kind].append(hit[1] - p.at)
+        score.got[kind] += 1
+        score.seconds.setdefault(kind, []).append(hit[1] - p.at)
     score.wrong += [f"{what}: {i.kind} {i.cause} at {at:.0f} s belongs to no fault: {i.summary}" for i, at, _ in left]
     return score
+
+
+def text(found: dict[str, Score]) -> str:
+    """The scoreboard for a person: what was put in and found by kind, and every thing that went wrong."""
+    lines: list[str] = []
+    for what, score in found.items():
+        j = score.to_json()
+        if what == "healthy":
+            hours = j["healthy_hours"]
+            lines.append(f"healthy: {score.false_alarms} false incidents in {hours:.1f} simulated hours")
+        else:
+            lines.append(
+                f"{what}: {score.faults} put in, precision {_share(j['precision'])}, recall {_share(j['recall'])}, "
+                f"F1 {_share(j['f1'])}, cause {_share(j['cause_accuracy'])}"
+            )
+            lines.append(f"  {'kind':<22}{'faults':>8}{'found':>8}{'median':>9}{'p99':>8}")
+            for kind, k in j["by_kind"].items():
+                times = k["seconds_to_detect"]
+                shown = f"{times['median']:>7.1f} s{times['p99']:>6.1f} s" if times else ""
+                lines.append(f"  {kind:<22}{k['faults']:>8}{k['found']:>8}{shown}")
+        lines += [f"  wrong: {w}" for w in score.wrong]
+    return "\n".join(lines)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

@@ -42,7 +42,10 @@ def test_a_tray_of_a_rack_says_its_domain_and_place(nvml: Standin) -> None:
     assert [(p.chassis, p.slot, p.tray, p.host) for p in places] == [("1820000000001", 14, 4, 1)] * 4
     assert [p.module for p in places] == [2, 1, 4, 3], "the index of a GPU is not its module"
     assert list(found.modules().values()) == [["n0/gpu0", "n0/gpu1"], ["n0/gpu2", "n0/gpu3"]]
-    assert found.topology().racks.name == ("1820000000001",)
+    topology = found.topology()
+    assert topology.racks.name == ("1820000000001",)
+    assert topology.labels["n0/gpu3"].endswith(" 00000000:13:00.0 slot 14 tray 4")
+    assert (found.facts().rack, found.facts().model) == ("1820000000001", "gb200")
 
 
 def test_a_slot_or_tray_of_zero_is_a_number(nvml: Standin) -> None:

@@ -15,7 +15,7 @@ from nvml_rig import Time, collector, eight, library, nvml, rows
 from collectors.base import CollectorError
 from collectors.nvml import available
 from collectors.supervisor import Supervisor
-from tests.rigs.nvml.rig import GEN5, LOST, NEEDS_RESET, NOT_SUPPORTED, SCRIPT, Standin, build, gpu
+from tests.rigs.nvml.rig import GEN4, GEN5, LOST, NEEDS_RESET, NOT_SUPPORTED, SCRIPT, Standin, build, gpu
 from twin.errors import InputError
 
 __all__ = ["library", "nvml"]  # fixtures
@@ -42,17 +42,24 @@ async def test_the_site_may_name_gpus_by_uuid_or_pci_address(nvml: Standin) -> N
         collector(addresses={uuid: "n0/nic1"})
 
 
-async def test_gpus_renumbered_by_a_driver_reload_keep_their_addresses(nvml: Standin) -> None:
+async def test_gpus_renumbered_by_a_driver_reload_keep_their_addresses_and_it_is_told(nvml: Standin) -> None:
+    clock = Time()
     nvml.write(eight())
-    watched = collector()
+    watched = collector(clock)
     await watched.collect()
     moved = [gpu(i) for i in (5, 0, 1, 2, 3, 4, 6, 7)]
     nvml.write(moved, "reload 1")
     sample = await watched.collect()
     values = rows(sample)
     assert [values[f"n0/gpu{i}"]["temperature_celsius"] for i in range(8)] == [30 + i for i in range(8)]
-    assert sample.warnings == []
     assert nvml.open == 1, "the old client is shut down before a new one is opened"
+    moved = ", ".join(f"n0/gpu{i} is {i + 1} and was {i}" for i in range(5)) + ", n0/gpu5 is 0 and was 5"
+    assert sample.warnings == [
+        "n0: NVML was opened anew: counters of the driver may begin anew",
+        f"n0: the driver has new indices, addresses stay: {moved}",
+    ]
+    clock.now += 60
+    assert (await watched.collect()).warnings == [], "told for a minute"
 
 
 async def test_a_replaced_gpu_is_said_and_a_gpu_that_is_gone_stays_unknown(nvml: Standin) -> None:
@@ -300,12 +307,12 @@ async def test_what_is_lacking_is_unknown_asked_for_rarely_and_told(nvml: Standi
 
 
 async def test_a_field_that_fails_for_a_moment_is_asked_for_again(nvml: Standin) -> None:
-    one = gpu(0).say("field 185 0 error 10")
-    one.lines.remove("field 186 0 uint 510000")
+    one = gpu(0).say("field 186 0 error 10")
+    one.lines.remove("field 185 0 uint 500000")
     nvml.write([one])
     watched = collector()
     assert "power_watts" not in rows(await watched.collect())["n0/gpu0"]
-    one.say("field 185 0 uint 5000")
+    one.say("field 186 0 uint 5000")
     nvml.write([one])
     assert rows(await watched.collect())["n0/gpu0"]["power_watts"] == 5
 
@@ -412,6 +419,48 @@ async def test_all_links_active_and_the_fabric_dead_all_the_same(nvml: Standin) 
     assert any("in progress for more than a minute" in w for w in (await watched.collect()).warnings)
 
 
+async def test_a_gpu_that_comes_into_another_clique_is_told(nvml: Standin) -> None:
+    clock = Time()
+    one = gpu(0, gen=GEN5)
+    nvml.write([one])
+    watched = collector(clock)
+    assert (await watched.collect()).warnings == []
+    nvml.write([one.say("put fabric 3 0 7 0 1 0x0123456789ABCDEF 1")])
+    clock.now += 20
+    (told,) = (await watched.collect()).warnings
+    assert told.startswith(
+        "n0/gpu0: fabric: it is in cluster 01234567-89ab-cdef-0000-000000000001 clique 7 now and was"
+    )
+
+
+async def test_what_changes_slowly_is_asked_of_one_gpu_after_the_other(nvml: Standin) -> None:
+    """All at the start, then not all in the same second."""
+    clock = Time()
+    nvml.write(eight())
+    watched = collector(clock)
+    asked = []
+    for _ in range(40):
+        before = nvml.calls("nvmlDeviceGetGpuFabricInfoV")
+        await watched.collect()
+        asked.append(nvml.calls("nvmlDeviceGetGpuFabricInfoV") - before)
+        clock.now += 1
+    assert asked[0] == 8
+    assert max(asked[1:]) == 1
+    assert sum(asked[10:30]) == 16, "each every ten seconds"
+
+
+async def test_a_fabric_or_place_that_is_lacking_is_not_asked_for_again_and_again(nvml: Standin) -> None:
+    clock = Time()
+    one = gpu(0)
+    one.lines.remove("put fabric 3 0 0 0 0 0 0")
+    nvml.write([one])
+    watched = collector(clock)
+    for _ in range(10):
+        await watched.collect()
+        clock.now += 20
+    assert nvml.calls("nvmlDeviceGetGpuFabricInfoV") == nvml.calls("nvmlDeviceGetPlatformInfo") == 1
+
+
 async def test_an_older_library_gives_the_older_fabric_layout(nvml: Standin) -> None:
     nvml.write([gpu(0, gen=GEN5)], "put fabric_version 2")
     assert rows(await collector().collect())["n0/gpu0"]["fabric_state"] == 3
@@ -433,7 +482,7 @@ async def test_module_power_that_two_gpus_report_counts_once(nvml: Standin) -> N
     own, module = (165.93, 168.57, 156.48, 171.99), (467.17, 460.15, 459.80, 452.43)
     tray = [gpu(i, gen=GEN5) for i in range(4)]
     for one, watts, of_module in zip(tray, own, module, strict=True):
-        one.say(f"field 185 0 uint {watts * 1000:.0f}", f"field 185 1 uint {of_module * 1000:.0f}")
+        one.say(f"field 186 0 uint {watts * 1000:.0f}", f"field 186 1 uint {of_module * 1000:.0f}")
         one.say("field 190 0 uint 1200000", "field 190 1 uint 2500000")
     nvml.write(tray)
     watched = collector()
@@ -489,6 +538,47 @@ async def test_a_healthy_gpu_that_supports_no_events_has_no_xid(nvml: Standin) -
     assert "xid" not in rows(sample)["n0/gpu0"]
     assert sample.warnings == []
     assert {c.metric: c.reason for c in watched.capabilities()}["xid"] == "events are not supported"
+
+
+# --- what doctor shows ---
+
+
+async def test_what_is_lacking_is_told_with_who_lacks_it(nvml: Standin) -> None:
+    one = gpu(0, gen=GEN5).say("field 190 0 error 2", "error nvmlDeviceGetEnforcedPowerLimit 4")
+    one.say("error nvmlDeviceGetUtilizationRates 13", "field 83 0 error 3", "field 191 0 error 3")
+    lost = gpu(1).say(f"error * {LOST}")
+    nvml.write([one, lost])
+    watched = collector()
+    assert watched.capabilities() == []
+    await watched.collect()
+    told = {(c.address, c.metric): c for c in watched.capabilities()}
+    assert {m: told["n0/gpu0", m].lacking for m in ("power_limit_watts", "utilization_ratio", "energy_joules")} == {
+        "power_limit_watts": "permission", "utilization_ratio": "library", "energy_joules": "gpu",
+    }  # fmt: skip
+    assert all((c.source is None) == (c.reason is not None) == (c.lacking is not None) for c in told.values())
+    assert told["n0/gpu0", "up"].source == "field 165"
+    assert told["n0/gpu0", "fabric"].source == told["n0/gpu0", "fabric_state"].source == "nvmlDeviceGetGpuFabricInfoV"
+    assert told["n0/gpu0", "place"].source == "nvmlDeviceGetPlatformInfo"
+    assert (told["n0/gpu0", "effective_ber"].source, told["n0/gpu0", "symbol_ber"].lacking) == ("field 220", "gpu")
+    assert {(c.lacking, c.reason) for (a, _), c in told.items() if a == "n0/gpu1"} == {
+        ("trouble", "the GPU is lost: it fell off the bus")
+    }
+
+
+@pytest.mark.parametrize(
+    ("gen", "has"),
+    [
+        (GEN4, {"crc_errors": 163, "replay_errors": 161, "recovery_errors": 162, "tx_bytes": 138}),
+        (GEN5, {"symbol_errors": 221, "recovery_errors": 215, "tx_bytes": 202, "effective_ber": 220}),
+    ],
+)
+async def test_the_counters_of_a_link_differ_from_blackwell_on(nvml: Standin, gen: int, has: dict[str, int]) -> None:
+    nvml.write([gpu(0, gen=gen)])
+    watched = collector()
+    await watched.collect()
+    told = {c.metric: c.source for c in watched.capabilities()}
+    of_links = ("crc_errors", "replay_errors", "recovery_errors", "symbol_errors", "tx_bytes", "effective_ber")
+    assert {m: told[m] for m in of_links if told[m]} == {m: f"field {n}" for m, n in has.items()}
 
 
 # --- through the system's own loader ---

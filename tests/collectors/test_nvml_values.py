@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from nvml_rig import collector, eight, library, nvml, rows
 
-from collectors.nvml.fields import ENTRY, bit_error_rate, decode, entries_for
+from collectors.nvml.fields import entries_for
+from collectors.nvml.values import ENTRY, bit_error_rate, decode
 from tests.rigs.nvml.rig import GEN5, Standin, gpu
 from twin.frames import UNKNOWN_U64, as_float
 
@@ -25,7 +26,7 @@ async def test_eight_gpus_of_the_h100_kind_give_every_value_in_base_units(nvml: 
     for i in range(8):
         assert values[f"n0/gpu{i}"] == {
             "utilization_ratio": (40 + i) / 100, "memory_used_bytes": 20845690880 + i, "temperature_celsius": 30 + i,
-            "power_watts": pytest.approx(500 + i / 1000), "power_limit_watts": 700, "sm_clock_hertz": 1.98e9,
+            "power_watts": pytest.approx(510 + i / 1000), "power_limit_watts": 700, "sm_clock_hertz": 1.98e9,
             "throttle_reasons": 4, "xid": 0, "ecc_uncorrected": 2, "energy_joules": pytest.approx(7000.5 + i / 1000),
             "pcie_tx_bytes": 2**40 + i, "pcie_rx_bytes": 2**41 + i, "fabric_state": 3,
         }  # fmt: skip
@@ -91,7 +92,7 @@ async def test_a_driver_that_refuses_a_large_batch_gets_smaller_ones(nvml: Stand
 async def test_sentinels_are_unknown_and_never_numbers(nvml: Standin) -> None:
     nvml.write([gpu(0).say(
         "field 138 1 ull 0xFFFFFFFFFFFFFFFF", "field 139 1 ull 9223372036854775794", "field 163 1 uint 0xFFFFFFFF",
-        "field 185 0 double 140737488355328",
+        "field 186 0 double 140737488355328",
     )])  # fmt: skip
     values = rows(await collector().collect())
     assert not {"tx_bytes", "rx_bytes", "crc_errors"} & set(values["n0/gpu0/nvlink1"])
@@ -99,7 +100,7 @@ async def test_sentinels_are_unknown_and_never_numbers(nvml: Standin) -> None:
 
 
 async def test_a_narrow_value_leaves_the_other_bytes_of_the_union_alone(nvml: Standin) -> None:
-    nvml.write([gpu(0).say("field 185 0 ushort 4000", "field 83 0 int 5000", "field 190 0 double 650000.5")])
+    nvml.write([gpu(0).say("field 186 0 ushort 4000", "field 83 0 int 5000", "field 190 0 double 650000.5")])
     values = rows(await collector().collect())["n0/gpu0"]
     assert (values["power_watts"], values["energy_joules"]) == (4.0, 5.0)
     assert values["power_limit_watts"] == pytest.approx(650.0005)
@@ -124,6 +125,44 @@ async def test_no_call_that_blocks_in_the_driver_is_made(nvml: Standin) -> None:
 def test_bit_error_rates_are_mantissa_and_exponent() -> None:
     assert bit_error_rate(0x50F) == pytest.approx(5e-15)
     assert bit_error_rate(15 << 8 | 255) == 0
+
+
+async def test_bit_error_rates_of_nvlinks_are_kept_and_unknown_is_no_rate(nvml: Standin) -> None:
+    nvml.write(
+        [
+            gpu(0, gen=GEN5, links=3).say(
+                f"field 220 1 uint {0x50F}", "field 220 2 error 3", f"field 222 1 uint {0x310}"
+            )
+        ]
+    )
+    watched = collector()
+    await watched.collect()
+    assert list(watched.bit_error_rates()) == [f"n0/gpu0/nvlink{k}" for k in range(3)]
+    effective, symbol = zip(*watched.bit_error_rates().values(), strict=True)
+    assert effective == pytest.approx((0, 5e-15, math.nan), nan_ok=True)
+    assert symbol == pytest.approx((math.nan, 3e-16, math.nan), nan_ok=True)
+
+
+async def test_values_that_change_their_type_or_go_away_between_samples(nvml: Standin) -> None:
+    """How to read an entry is worked out once, as long as its type and code stay."""
+    one = gpu(0, links=2)
+    nvml.write([one])
+    watched = collector()
+    found = []
+    for line in ("sll -5", "sll 77", "error 15", "double 3.5", "double 4", "ushort 9", "later 9", "uint 11"):
+        await watched.collect()
+        nvml.write([one.say(f"field 163 1 {line}")])
+        found.append(rows(await watched.collect())["n0/gpu0/nvlink1"].get("crc_errors"))
+    assert found == [None, 77, None, None, 4, 9, None, 11]
+
+
+async def test_a_call_that_answers_with_no_value_is_unknown(nvml: Standin) -> None:
+    nvml.write([gpu(0).say(
+        "put utilization 4294967295", "put clock 4294967295", "put memory 1 1 1 18446744073709551615",
+        "field 185 0 error 3", "field 186 0 error 3", "put power 4294967295",
+    )])  # fmt: skip
+    values = rows(await collector().collect())["n0/gpu0"]
+    assert not {"utilization_ratio", "sm_clock_hertz", "memory_used_bytes", "power_watts"} & set(values)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.sampled_from([0, 0, 3, 15]), st.integers(0, 2**64 - 1))))

@@ -4,8 +4,9 @@ Lines of the file, one a fact; those before the first `gpu` hold for the library
 
     gpu 3                              what follows is of the GPU at this index
     text uuid|pci|name|serial|part|chassis|driver …        the rest of the line, as it is
-    put utilization|memory|temperature|power|limit|clock|reasons|mig|events|fabric|platform N…
+    put utilization|memory|temperature|power|limit|clock|reasons|mig|events|fabric|platform|other N…
     field ID SCOPE TYPE VALUE          SCOPE: 4, 0-17, all (the total), * (every one); TYPE `error` with a code
+    grow ID SCOPE N                    adds N a second to a value, from when NVML was opened, anew after a reload
     remote LINK TYPE PCI               the far end of a link
     event ID TYPE DATA                 given once, to who registered before
     error FUNCTION CODE · delay FUNCTION MILLISECONDS      FUNCTION * is every one

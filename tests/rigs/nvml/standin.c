@@ -15,7 +15,7 @@
 enum { OK = 0, UNINITIALIZED = 1, INVALID = 2, NOT_SUPPORTED = 3, SMALL = 7, TIMEOUT = 10, WRONG_VERSION = 25 };
 enum { GPUS = 16, FIELDS = 320, SCOPES = 38, ALL = 37, RULES = 64, EVENTS = 32, PUTS = 24, NUMBERS = 8 };
 
-typedef struct { int type, code; union { uint64_t u; int64_t s; double d; } value; } Value;
+typedef struct { int type, code; double grow; union { uint64_t u; int64_t s; double d; } value; } Value;
 typedef struct { char name[56]; int error; int delay; } Rule;
 typedef struct { char name[24]; int count; uint64_t v[NUMBERS]; char text[96]; } Put;
 typedef struct { uint64_t id, type, data; } Event;
@@ -40,7 +40,7 @@ typedef struct { uint32_t version; char guid[16], serial[16]; uint8_t place[5]; 
 static Gpu gpus[GPUS], everybody;
 static int n_gpus, count_said, is_static, inits, chunk;
 static long reload, reload_seen, reload_code;
-static struct timespec mtime; static ino_t inode;
+static struct timespec mtime, born; static ino_t inode; /* born: when NVML was opened first, or after a reload */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct { char name[56]; long calls; } tally[64];
 static long entries_asked;
@@ -58,6 +58,18 @@ static void set_field(Gpu *g, char *id, char *scope, char *type, char *number) {
     else if (kind == 4 || kind == 5) v.value.s = atoll(number);
     else v.value.u = strtoull(number, NULL, 0);
     for (int s = first; s <= last && field < FIELDS && s < SCOPES; s++) g->fields[field][s] = v;
+}
+
+static void set_growth(Gpu *g, char *id, char *scope, char *per_second) {
+    int field = atoi(id) % FIELDS, first = atoi(scope), last = first;
+    if (!strcmp(scope, "*")) first = 0, last = ALL;
+    for (int s = first; s <= last && s < SCOPES; s++) g->fields[field][s].grow = atof(per_second);
+}
+
+static double age(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)(now.tv_sec - born.tv_sec) + (double)(now.tv_nsec - born.tv_nsec) / 1e9;
 }
 
 static void forget(Gpu *g) {
@@ -97,6 +109,7 @@ static void parse(char *line) {
     else if (!strcmp(w[0], "chunk")) chunk = atoi(w[1]);
     else if (!strcmp(w[0], "reload")) reload = atol(w[1]), reload_code = n > 2 ? atol(w[2]) : UNINITIALIZED;
     else if (!strcmp(w[0], "field") && n == 5) set_field(g, w[1], w[2], w[3], w[4]);
+    else if (!strcmp(w[0], "grow") && n == 4) set_growth(g, w[1], w[2], w[3]);
     else if (!strcmp(w[0], "error") && n == 3) rule(g, w[1])->error = atoi(w[2]);
     else if (!strcmp(w[0], "delay") && n == 3) rule(g, w[1])->delay = atoi(w[2]);
     else if (!strcmp(w[0], "remote") && n >= 3) {
@@ -194,6 +207,7 @@ int nvmlInitWithFlags(unsigned flags) {
     (void)flags;
     int code = begin("nvmlInit", NULL);
     if (!code) code = read_script(1);
+    if (!code && (!inits || reload != reload_seen)) clock_gettime(CLOCK_MONOTONIC, &born);
     if (!code) inits++, reload_seen = reload;
     return end(code);
 }
@@ -256,10 +270,50 @@ int nvmlDeviceGetEnforcedPowerLimit(Gpu *g, uint32_t *out) {
     return number32("nvmlDeviceGetEnforcedPowerLimit", g, "limit", 0, out);
 }
 int nvmlDeviceGetClockInfo(Gpu *g, int kind, uint32_t *out) {
-    return kind != 1 ? INVALID : number32("nvmlDeviceGetClockInfo", g, "clock", 0, out);
+    return kind < 0 || kind > 3 ? INVALID : number32("nvmlDeviceGetClockInfo", g, kind == 1 ? "clock" : "other", 0, out);
 }
 int nvmlDeviceGetCurrentClocksThrottleReasons(Gpu *g, uint64_t *out) {
     return number("nvmlDeviceGetCurrentClocksThrottleReasons", g, "reasons", 0, out);
+}
+/* put other N: for what other tools ask besides */
+static int other(const char *call, Gpu *g, uint32_t *out) { return number32(call, g, "other", 0, out); }
+int nvmlDeviceGetFanSpeed(Gpu *g, uint32_t *out) { return other("nvmlDeviceGetFanSpeed", g, out); }
+int nvmlDeviceGetDisplayActive(Gpu *g, uint32_t *out) { return other("nvmlDeviceGetDisplayActive", g, out); }
+int nvmlDeviceGetDisplayMode(Gpu *g, uint32_t *out) { return other("nvmlDeviceGetDisplayMode", g, out); }
+int nvmlDeviceGetPersistenceMode(Gpu *g, uint32_t *out) { return other("nvmlDeviceGetPersistenceMode", g, out); }
+int nvmlDeviceGetPerformanceState(Gpu *g, uint32_t *out) { return other("nvmlDeviceGetPerformanceState", g, out); }
+int nvmlDeviceGetComputeMode(Gpu *g, uint32_t *out) { return other("nvmlDeviceGetComputeMode", g, out); }
+int nvmlDeviceGetMaxClockInfo(Gpu *g, int kind, uint32_t *out) {
+    (void)kind;
+    return other("nvmlDeviceGetMaxClockInfo", g, out);
+}
+int nvmlDeviceGetPcieThroughput(Gpu *g, int counter, uint32_t *out) { /* a real one blocks for 20 ms */
+    (void)counter;
+    return other("nvmlDeviceGetPcieThroughput", g, out);
+}
+int nvmlDeviceGetEncoderUtilization(Gpu *g, uint32_t *out, uint32_t *period) {
+    *period = 0;
+    return other("nvmlDeviceGetEncoderUtilization", g, out);
+}
+int nvmlDeviceGetDecoderUtilization(Gpu *g, uint32_t *out, uint32_t *period) {
+    *period = 0;
+    return other("nvmlDeviceGetDecoderUtilization", g, out);
+}
+int nvmlDeviceGetCudaComputeCapability(Gpu *g, int *major, int *minor) {
+    *minor = 0;
+    return other("nvmlDeviceGetCudaComputeCapability", g, (uint32_t *)major);
+}
+int nvmlDeviceGetDriverModel(Gpu *g, uint32_t *current, uint32_t *pending) { /* Windows alone has one */
+    (void)current, (void)pending;
+    int code = begin("nvmlDeviceGetDriverModel", g);
+    return end(code ? code : NOT_SUPPORTED);
+}
+int nvmlDeviceGetPowerManagementLimit(Gpu *g, uint32_t *out) {
+    return number32("nvmlDeviceGetPowerManagementLimit", g, "limit", 0, out);
+}
+int nvmlDeviceGetTotalEccErrors(Gpu *g, int kind, int counter, uint64_t *out) {
+    (void)kind, (void)counter;
+    return number("nvmlDeviceGetTotalEccErrors", g, "other", 0, out);
 }
 int nvmlDeviceGetMigMode(Gpu *g, uint32_t *current, uint32_t *pending) {
     int code = number32("nvmlDeviceGetMigMode", g, "mig", 0, current);
@@ -295,7 +349,8 @@ int nvmlDeviceGetFieldValues(Gpu *g, int n, Entry *e) {
         Value *v = &g->fields[e[i].field][scope < SCOPES ? scope : 0];
         e[i].code = scope < SCOPES ? (uint32_t)v->code : INVALID;
         e[i].type = (uint32_t)v->type;
-        memcpy(&e[i].value, &v->value, v->type == 1 || v->type == 5 ? 4 : v->type == 6 ? 2 : 8);
+        uint64_t value = v->value.u + (v->grow ? (uint64_t)(v->grow * age()) : 0);
+        memcpy(&e[i].value, &value, v->type == 1 || v->type == 5 ? 4 : v->type == 6 ? 2 : 8);
         e[i].time = 1, e[i].latency = 0; /* a narrow value leaves what was in the other bytes, as a union does */
     }
     return end(code);
