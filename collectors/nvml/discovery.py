@@ -110,7 +110,8 @@ class NvmlHost:
         """For `hostfacts.refine`, which adds these GPUs to a wiring of the same host."""
         shared = [g for g in self.groups() if any(self.gpus[i].domain is not None for i in g[1])]
         own = [g for g in self.groups() if g not in shared]
-        facts = HostFacts(len(self.gpus), [], None, [(members, links) for _, members, links, _ in own])
+        facts = HostFacts(len(self.gpus), [], None, model=self.model, rack=self.chassis)
+        facts.groups = [(members, links) for _, members, links, _ in own]
         facts.speed = next((speed for *_, speed in own), nan)
         facts.domains = [SharedDomain(*g) for g in shared]
         facts.notes += self.notes()
