@@ -1,4 +1,4 @@
-"""For pytest: the fixture `drill`, and drill files (`*.drill.yaml`) as tests. It imports nothing until one is used."""
+"""For pytest: the fixture `drill`, and drill files (`*.drill.yaml`) as tests. Imports wait until one is used."""
 
 from __future__ import annotations
 
