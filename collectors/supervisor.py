@@ -22,6 +22,7 @@ from twin.sources import SUPERVISOR as OWN_SOURCE
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 JITTER = 0.1  # of a pause, so that sources which fail together are not asked again together
 GRACE_S = 1.0  # how long something cancelled may take to end
+CLOSING = 3  # graces to say goodbye in: a BMC has few sessions, and takes a second to end one
 CAPACITY = 4096  # frames of one source that may wait for a slow reader; a broker can deliver 2,000 at once
 SHORTEST_SLEEP_S = 0.001  # a source that is always late must not spin
 
@@ -223,11 +224,11 @@ class _Runner:
             await self._call.end(self._grace)
         closing = Call(_closed(self._collector))
         try:
-            if await closing.wait(self._grace):
+            if await closing.wait(CLOSING * self._grace):
                 closing.result()
             else:
                 await closing.end(self._grace)
-                raise CollectorError(f"not closed within {self._grace:g} s")
+                raise CollectorError(f"not closed within {CLOSING * self._grace:g} s")
         except Exception as problem:
             self._last_error = f"on closing {self.name}: {one_line(problem)}"
 
