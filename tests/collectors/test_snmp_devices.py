@@ -335,5 +335,5 @@ async def test_mutilated_answers_never_raise_anything_but_a_collector_error(seed
                 assert all(frame.names == sample.frames[0].names for frame in sample.frames)
                 assert set(rows(sample, "up").values()) <= {0, 1}
         assert failures
-        relay.change = lambda answer: [answer]
+        relay.change, source.deadline = (lambda answer: [answer]), 30.0
         assert len(rows(await source.collect(), "up")) == 4, "and then it goes on"
