@@ -30,10 +30,10 @@ types:
 imports:
 	$(BIN)/lint-imports
 
-# Tests of real services run one after the other, all others side by side.
+# Tests of real services mostly wait for them: three files at a time. All others run one a core.
 unit:
 	$(BIN)/pytest -q -n auto -m "not service"
-	$(BIN)/pytest -q -m service
+	$(BIN)/pytest -q -n 3 --dist loadfile -m service
 
 bench: install
 	$(BIN)/python -m tests.benchmarks
