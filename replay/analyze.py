@@ -36,8 +36,8 @@ class Analysis:
 
     @property
     def summary(self) -> dict[str, int]:
-        """How many incidents there are of each severity."""
-        return {s: sum(i.severity == s for i in self.incidents) for s in SEVERITIES}
+        """How many incidents there are of each severity; those within announced work are left out."""
+        return {s: sum(i.severity == s and not i.is_muted for i in self.incidents) for s in SEVERITIES}
 
     @property
     def exit_code(self) -> int:
@@ -123,6 +123,8 @@ def incident_lines(incident: Incident, width: int = _WIDTH) -> list[str]:
     rest = [incident.summary, f"affected: {cost}"]
     if incident.count > 1:
         rest.append(f"came and went {incident.count} times")
+    if (work := incident.maintenance) is not None:
+        rest.append(f"within announced work: {work.why}")
     if incident.superseded_by is not None:
         rest.append(f"taken over by {incident.superseded_by}")
     if incident.advice:

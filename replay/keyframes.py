@@ -6,7 +6,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from replay.records import Mark
-from replay.trace import Trace
+from replay.trace import Trace, remind
 from twin.frames import NS, Frame
 from twin.twin import Twin
 
@@ -116,3 +116,4 @@ class Cursor:
             if isinstance(record, Frame):
                 self._mark, self._frame = mark, record
                 return
+            remind(self.twin, record)

@@ -13,6 +13,7 @@ from collectors.supervisor import SourceHealth, Supervisor
 from twin.detectors.rules import Rules
 from twin.errors import InputError
 from twin.frames import Frame
+from twin.maintenance import Window
 from twin.topology.model import Topology
 from twin.twin import Twin
 
@@ -36,13 +37,14 @@ class Live:
         rules: Rules | None = None,
         source: dict[str, Any] | None = None,
         record: Path | None = None,
+        maintenance: Sequence[Window] = (),
     ) -> None:
         if not collectors:
             raise InputError(
                 f"{name}: nothing to collect from; add collectors to the site file, such as `- infiniband: {{}}`"
             )
         self.name = name
-        self.twin = Twin(topology, rules)
+        self.twin = Twin(topology, rules, maintenance)
         self._supervisor = Supervisor(collectors)
         self._recorder: Recorder | None = None
         self.recording_error: str | None = None
@@ -57,7 +59,10 @@ class Live:
         """The pipeline of a site file. Raises InputError or MissingTool where it cannot run."""
         from collectors.build import build
 
-        return cls(site.name, site.topology, build(site), rules=site.rules, source=site.source, record=record)
+        return cls(
+            site.name, site.topology, build(site), rules=site.rules, source=site.source, record=record,
+            maintenance=site.maintenance,
+        )  # fmt: skip
 
     async def __aenter__(self) -> Self:
         self._supervisor.start()

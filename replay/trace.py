@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from replay import notes as sidecar
 from replay.layout import MCAP_MAGIC, SUFFIXES, ZSTD_MAGIC
-from replay.records import Mark, Note, Record, Tally
+from replay.records import Mark, Note, Record, Said, Tally
 from twin.errors import InputError
 from twin.frames import Frame
 
@@ -60,12 +60,16 @@ class Trace(ABC):
         return None
 
     def twin(self) -> Twin:
-        """A fresh Twin of this trace's wiring, with the thresholds given, else with those of the recorded site."""
+        """A fresh Twin of this trace's wiring, with the thresholds given, else with those of the recorded site, and
+        with the work that was announced there."""
         from twin.detectors.rules import Rules
+        from twin.maintenance import windows
         from twin.twin import Twin
 
-        recorded = (self.site or {}).get("rules") if self.rules is None else None
-        return Twin(self.topology, self.rules or Rules.load(recorded))
+        site = self.site or {}
+        recorded = site.get("rules") if self.rules is None else None
+        rules = self.rules or Rules.load(recorded)
+        return Twin(self.topology, rules, windows(self.topology, site.get("maintenance")))
 
     @property
     def metadata(self) -> dict[str, str]:
@@ -84,6 +88,14 @@ class Trace(ABC):
     def frames(self) -> Iterator[Frame]:
         """The frames in the order of their arrival. Raises InputError, FILE:LINE, at a broken line of text."""
         return (record for _, record in self.read() if isinstance(record, Frame))
+
+    def frames_for(self, twin: Twin) -> Iterator[Frame]:
+        """The frames for a twin, which is told on the way what people said of its incidents while it was recorded."""
+        for record in self.records():
+            if isinstance(record, Frame):
+                yield record
+            else:
+                remind(twin, record)
 
     def records(self) -> Iterator[Record]:
         """Frames, notes and what was said of incidents, in the order of their arrival."""
@@ -174,6 +186,12 @@ class Trace(ABC):
 
     def _unreadable(self, problem: OSError) -> InputError:
         return InputError(f"{self.path}: cannot be read: {problem.strerror}")
+
+
+def remind(twin: Twin, record: Record) -> None:
+    """Tells a twin what people said of an incident, where the record holds that."""
+    if isinstance(record, Said):
+        twin.recall(record.incident)
 
 
 def open_trace(path: str | os.PathLike[str], *, topology: Topology | None = None) -> Trace:

@@ -18,6 +18,7 @@ from textual.screen import Screen
 from tui.screens.base import StartingScreen, ViewScreen
 from tui.session import Late, ReplaySession, Session, next_speed
 from tui.shown import Shown, marks_of
+from tui.text import clock
 from tui.theme import DARK, LIGHT, THEMES, Palette
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from twin.snapshot import Snapshot
 
 NOTE_SECONDS = 4.0
+ACKNOWLEDGED, SILENCED = 8 * 60, 30  # minutes: a shift, and the time to mend something
 _REPLAY_ONLY = {"step", "incident", "goto"}
 
 
@@ -33,6 +35,12 @@ def ascii_locale(environ: dict[str, str] | None = None) -> bool:
     env = os.environ if environ is None else environ
     said = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
     return bool(said) and "utf" not in said.lower()
+
+
+def operator() -> str:
+    """Who sits at this screen, as the system knows it."""
+    env = os.environ
+    return env.get("SUDO_USER") or env.get("USER") or env.get("LOGNAME") or "operator"
 
 
 def _overview() -> Screen[None]:
@@ -318,6 +326,30 @@ class FabricApp(App[None]):
         if when is not None and isinstance(self.session, ReplaySession):
             self.session.playing = False
             self.session.seek(when)
+
+    # --- taking care of incidents ---
+
+    def acknowledge(self, incident: Incident | None) -> None:
+        """Tells the twin, and so the recording, that somebody takes care of an incident."""
+        if incident is not None and (until := self._until(incident, ACKNOWLEDGED)):
+            self.session.say(lambda twin: twin.acknowledge(incident.id, operator(), until))
+            self.say(f"acknowledged until {clock(until)} UTC: {incident.kind} {incident.cause}")
+
+    def silence(self, incident: Incident | None) -> None:
+        """Mutes what has the cause of an incident, or lies below it, for a while."""
+        if incident is not None and (until := self._until(incident, SILENCED)):
+            self.session.say(lambda twin: twin.silence(incident.cause, operator(), until))
+            self.say(f"silenced until {clock(until)} UTC: {incident.cause}")
+
+    def _until(self, incident: Incident, minutes: int) -> int:
+        """Event time some minutes from now; 0, and a note, where there is nothing to be done."""
+        if not incident.is_open:
+            self.say("it is resolved")
+        elif self.session.state == "ended":
+            self.say("the session has ended: nothing is watched any more")
+        elif self.shown.snapshot is not None:
+            return self.shown.snapshot.time + minutes * 60 * 1_000_000_000
+        return 0
 
     # --- notes and the clipboard ---
 

@@ -34,6 +34,8 @@ class TwinLike(Protocol):
     @property
     def time(self) -> int: ...
     def ingest(self, frame: Frame) -> None: ...
+    def acknowledge(self, id: str, who: str, until: int) -> bool: ...
+    def silence(self, what: str, who: str, until: int) -> None: ...
     def finish(self) -> None: ...
     def snapshot(self) -> Snapshot: ...
 
@@ -56,10 +58,17 @@ class Player(Protocol):
     def step_to(self, time: int) -> Snapshot: ...
 
 
+Said = Callable[[TwinLike], object]  # what an operator has the twin do
+
+
 class Told:
     """What a session knows in words, which frames do not carry; a recording knows nothing of the kind."""
 
     about: tuple[str, ...] = ()  # what is being watched, where no site says it
+    takes_words = False  # whether incidents can be acknowledged and silenced here
+
+    def say(self, word: Said) -> None:
+        """Hands an operator's word to the twin, before the next frame that it takes."""
 
     def reasons(self) -> Mapping[str, str]:
         """Source -> why it fails, or what of it cannot be had."""
@@ -69,7 +78,7 @@ class Told:
 class Session(Protocol):
     """A source of snapshots. speed: how fast event time runs, None where nobody can set it.
 
-    about, reasons: as of Told.
+    about, reasons, takes_words, say: as of Told.
     """
 
     mode: Mode
@@ -77,8 +86,10 @@ class Session(Protocol):
     speed: float | None
     state: str  # `seeking`, `ended`, or nothing
     about: tuple[str, ...]
+    takes_words: bool
 
     def reasons(self) -> Mapping[str, str]: ...
+    def say(self, word: Said) -> None: ...
 
     async def run(self, publish: Publish) -> None:
         """Publishes snapshots until the source ends. Raises where the source cannot be read."""
@@ -124,7 +135,23 @@ class Fresh:
         return snapshot
 
 
-class FeedSession(Told):
+class Spoken(Told):
+    """A session whose twin an operator can speak to: it listens where it takes frames, in that thread."""
+
+    takes_words = True
+
+    def __init__(self) -> None:
+        self._words: deque[Said] = deque()
+
+    def say(self, word: Said) -> None:
+        self._words.append(word)
+
+    def hear(self, twin: TwinLike) -> None:
+        while self._words:
+            self._words.popleft()(twin)
+
+
+class FeedSession(Spoken):
     """Live: frames as they come, from an async iterator. reasons: asks the collectors why they fail."""
 
     mode: Mode = "live"
@@ -139,6 +166,7 @@ class FeedSession(Told):
         about: tuple[str, ...] = (),
         reasons: Callable[[], Mapping[str, str]] = dict,
     ) -> None:
+        super().__init__()
         self.title, self.about = title, about
         self._reasons = reasons
         self.state = ""
@@ -170,13 +198,14 @@ class FeedSession(Told):
 
     def _take(self) -> Snapshot | None:
         """Ingests what waits, for a while at most; a snapshot where it shows something new."""
+        self.hear(self._twin)
         stop = time.monotonic() + BATCH_SECONDS
         while self._waiting and time.monotonic() < stop:
             self._twin.ingest(self._waiting.popleft())
         return self._fresh.snapshot()
 
 
-class PacedSession(Told):
+class PacedSession(Spoken):
     """Frames played against the wall clock at a speed: a simulated fabric, or any finite list.
 
     ahead: seconds of them that are taken at once, so that there is something to see.
@@ -187,6 +216,7 @@ class PacedSession(Told):
     def __init__(
         self, title: str, twin: TwinLike, frames: Iterator[Frame], *, speed: float = 1.0, ahead: float = 0.0
     ) -> None:
+        super().__init__()
         self.title = title
         self.state = ""
         self.speed: float | None = speed
@@ -220,6 +250,7 @@ class PacedSession(Told):
 
     def _play(self, due: bool) -> tuple[bool, Snapshot | None]:
         """Ingests the frames that are due, for a while at most. False where there are no more."""
+        self.hear(self._twin)
         stop = time.monotonic() + BATCH_SECONDS
         while True:
             if self._next is None:

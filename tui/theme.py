@@ -11,7 +11,7 @@ from textual.theme import Theme
 
 from tui.text import Line, width_of
 
-GLYPH: dict[str, str] = {"critical": "■", "warning": "▲", "info": "○", "ok": "●", "unknown": "?"}
+GLYPH: dict[str, str] = {"critical": "■", "warning": "▲", "info": "○", "ok": "●", "unknown": "?", "muted": "–"}
 STYLE: dict[str, str] = {"critical": "crit", "warning": "warn", "info": "info", "ok": "ok", "unknown": "unknown"}
 
 # One ASCII character for every glyph that the screens draw.

@@ -42,3 +42,17 @@ def natural(name: str) -> list[tuple[int, int, str]]:
 def link_name(a: str, b: str) -> str:
     """The name of the link that joins ports `a` and `b`."""
     return f"{a}--{b}"
+
+
+def inside(address: str, scope: frozenset[str]) -> bool:
+    """Whether an address, or either end of a link, is in a scope or below something that is.
+
+    A job's use of a plane, `train-7/plane:B`, is inside both of them.
+    """
+    for end in address.split("--"):
+        parts = end.split("/")
+        if any("/".join(parts[: n + 1]) in scope for n in range(len(parts))):
+            return True
+        if parts[-1].startswith("plane:") and parts[-1] in scope:
+            return True
+    return False

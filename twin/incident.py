@@ -32,6 +32,37 @@ class Affected:
 
 
 @dataclass(frozen=True, slots=True)
+class JobEffect:
+    """What is left of the network bandwidth of a job's slowest GPU, which sets the pace of a collective."""
+
+    name: str
+    bandwidth_fraction: float
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """What somebody said of an incident, and for how long it stands. Event times in nanoseconds."""
+
+    by: str
+    at: int
+    until: int
+    why: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        told = {"by": self.by, "at": self.at / NS, "until": self.until / NS}
+        return {**told, "why": self.why} if self.why else told
+
+    @classmethod
+    def from_json(cls, data: Any) -> Word | None:
+        """None where it is no such word."""
+        try:
+            at, until = (round(float(data[k]) * 1e6) * 1000 for k in ("at", "until"))
+            return cls(str(data["by"]), at, until, str(data.get("why", "")))
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
 class Incident:
     """Times are nanoseconds since the epoch. state: open, recovering or resolved."""
 
@@ -49,6 +80,12 @@ class Incident:
     advice: str = ""
     count: int = 1  # how often it came and went
     superseded_by: str | None = None  # id of the incident that took it over
+    class_: str = ""  # of a kind that has several, as congestion has; `class` in JSON
+    victims: tuple[str, ...] = ()  # who waits because of it, besides the cause
+    jobs: tuple[JobEffect, ...] = ()  # those that lose bandwidth, worst first
+    acknowledged: Word | None = None  # somebody is on it
+    silenced: Word | None = None  # nobody wants to hear of it for a while
+    maintenance: Word | None = None  # it lies within work that was announced
 
     @property
     def id(self) -> str:
@@ -60,6 +97,11 @@ class Incident:
     def is_open(self) -> bool:
         return self.resolved is None
 
+    @property
+    def is_muted(self) -> bool:
+        """Kept and shown apart, and counted in no verdict."""
+        return self.silenced is not None or self.maintenance is not None
+
     def to_json(self) -> dict[str, Any]:
         """The form of the design; times in seconds since the epoch."""
         return {
@@ -67,7 +109,7 @@ class Incident:
             "kind": self.kind,
             "severity": self.severity,
             "cause": self.cause,
-            "state": self.state,
+            "state": "maintenance" if self.is_open and self.maintenance is not None else self.state,
             "started": self.started / NS,
             "detected": self.detected / NS,
             "resolved": None if self.resolved is None else self.resolved / NS,
@@ -77,12 +119,18 @@ class Incident:
                 "names": list(self.affected.names),
             },
             "effect": {k: round(v, 6) for k, v in self.effect.items()},
+            "jobs": [{"name": j.name, "bandwidth_fraction": round(j.bandwidth_fraction, 6)} for j in self.jobs],
             "evidence": [
                 {"entity": e.entity, "metric": e.metric, "value": e.value, "expected": e.expected}
                 for e in self.evidence
             ],
             "count": self.count,
             "superseded_by": self.superseded_by,
+            "class": self.class_ or None,
+            "victims": list(self.victims),
+            "acknowledged": self.acknowledged and self.acknowledged.to_json(),
+            "silenced": self.silenced and self.silenced.to_json(),
+            "maintenance": self.maintenance and self.maintenance.to_json(),
             "summary": self.summary,
             "advice": self.advice,
         }

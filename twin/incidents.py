@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -10,7 +11,9 @@ import numpy.typing as npt
 from twin.detectors.finding import Finding, LinkRows, Story
 from twin.detectors.links import SAME, Claim
 from twin.detectors.rules import Rules, ns
-from twin.incident import SEVERITIES, Incident
+from twin.handling import Desk, news
+from twin.incident import SEVERITIES, Incident, Word
+from twin.maintenance import Window
 from twin.snapshot import Event
 
 Bool = npt.NDArray[np.bool_]
@@ -31,8 +34,9 @@ class _Record:
 class Ledger:
     """Keeps incidents. Everything it does follows from the findings and times it is given."""
 
-    def __init__(self, rules: Rules, n_links: int) -> None:
+    def __init__(self, rules: Rules, n_links: int, windows: Sequence[Window] = ()) -> None:
         self.rules = rules
+        self._desk = Desk(windows)
         self._n_links = n_links
         self._open: dict[tuple[str, str], _Record] = {}
         self._closed: list[Incident] = []
@@ -40,8 +44,10 @@ class Ledger:
 
     @property
     def incidents(self) -> tuple[Incident, ...]:
-        """Every incident: open ones first by severity and age, then the resolved, newest first."""
-        now = sorted((r.incident for r in self._open.values()), key=lambda i: (_rank(i), i.started, i.cause))
+        """Every incident: open ones first by severity and age, muted ones last of them, then the resolved, newest
+        first."""
+        opened = (r.incident for r in self._open.values())
+        now = sorted(opened, key=lambda i: (i.is_muted, _rank(i), i.started, i.cause))
         return (*now, *reversed(self._closed))
 
     @property
@@ -76,6 +82,41 @@ class Ledger:
                 self._raise(now, finding, seen)
         for key in [k for k in self._open if k not in seen]:
             self._fade(now, key, down, slowest)
+        self._attend(now)
+
+    # --- the words of people ---
+
+    def acknowledge(self, now: int, id: str, word: Word) -> bool:
+        """Somebody takes care of an open incident; whether there is one of that id."""
+        return self._note(now, id, acknowledged=word)
+
+    def silence(self, now: int, what: str, word: Word) -> None:
+        """Mutes all that is, or will be until then, at an address (and below it) or of a kind."""
+        self._desk.silence(what, word)
+        self._attend(now)
+
+    def recall(self, now: int, id: str, acknowledged: Word | None, silenced: Word | None) -> bool:
+        """What was said of an open incident when it was recorded."""
+        words = {"acknowledged": acknowledged, "silenced": silenced}
+        return self._note(now, id, **{name: word for name, word in words.items() if word is not None})
+
+    def _note(self, now: int, id: str, **words: Word) -> bool:
+        record = next((r for r in self._open.values() if r.incident.id == id), None)
+        if record is None or not words:
+            return False
+        self._becomes(now, record, replace(record.incident, **words))  # type: ignore[arg-type]
+        return True
+
+    def _attend(self, now: int) -> None:
+        for record in self._open.values():
+            self._becomes(now, record, self._desk.judge(now, record.incident, record.links))
+
+    def _becomes(self, now: int, record: _Record, incident: Incident) -> None:
+        before, record.incident = record.incident, incident
+        for what in news(before, incident):
+            self._say(now, what, incident)
+
+    # --- from findings to incidents ---
 
     def _raise(self, now: int, finding: Finding, seen: dict[tuple[str, str], Finding]) -> None:
         story = finding.tell()
@@ -91,7 +132,11 @@ class Ledger:
             summary=story.summary,
             advice=story.advice,
             count=finding.count,
+            jobs=story.jobs,
+            class_=story.class_,
+            victims=story.victims,
         )
+        incident = self._desk.judge(now, incident, finding.links)
         taken = self._taken_over(finding, seen)
         self._open[finding.key] = _Record(incident, finding.links, finding.signature)
         self._say(now, "opened" if incident.detected == now else "reopened", incident)
@@ -187,7 +232,11 @@ def _rank(incident: Incident) -> int:
 def _worse(story: Story, before: Incident) -> bool:
     if story.affected.gpus > before.affected.gpus or not before.effect:
         return True
-    measures = ("bandwidth_fraction", "plane_capacity_fraction", "speed_fraction")
+    if SEVERITIES.index(story.severity) < SEVERITIES.index(before.severity):
+        return True
+    measures = (
+        "bandwidth_fraction", "plane_capacity_fraction", "speed_fraction", "headroom_fraction", "nvlink_fraction",
+    )  # fmt: skip
     return any(story.effect.get(m, 1.0) < before.effect.get(m, 1.0) for m in measures)
 
 

@@ -14,7 +14,7 @@ from twin.clock import Clocks
 from twin.frames import NS
 from twin.incident import Incident
 from twin.linkstate import LinkState
-from twin.snapshot import DOWN, UNKNOWN, UP, Event, History, PlaneView, Snapshot, SourceView
+from twin.snapshot import DOWN, NO_POWER, UNKNOWN, UP, Event, History, PlaneView, PowerView, Snapshot, SourceView
 from twin.sources import Sources
 from twin.state import KindState
 from twin.topology.model import HOST_LEAF, Topology
@@ -114,6 +114,7 @@ class Observer:
         clocks: Clocks,
         incidents: tuple[Incident, ...],
         events: tuple[Event, ...],
+        power: PowerView = NO_POWER,
     ) -> Snapshot:
         topo, links, capacity = self.topo, self._links, self._capacity
         n = len(topo.links.a)
@@ -136,13 +137,17 @@ class Observer:
             link_speed=speed,
             link_load=self._load(ports),
             port_age=_age(ports, now),
-            port={name: s.value.copy() for name, s in ports.series.items()},
-            gpu={name: s.value.copy() for name, s in gpus.series.items()},
+            port=_values(ports),
+            gpu=_values(gpus),
             gpu_age=_age(gpus, now),
             incidents=incidents,
             sources=_source_views(sources, clocks, now),
             events=events,
             history=self._history(),
+            power=power,
+            node=_values(kinds["node"]),
+            psu=_values(kinds["psu"]),
+            feed=_values(kinds["feed"]),
         )
 
     def _history(self) -> History:
@@ -154,6 +159,10 @@ class Observer:
             np.array(self._left[-KEPT:], dtype=np.float64).reshape(shape),
             np.array(self._open[-KEPT:], dtype=np.int32),
         )
+
+
+def _values(kind: KindState) -> dict[str, F64]:
+    return {name: s.value.copy() for name, s in kind.series.items()}
 
 
 def _age(kind: KindState, now: int) -> F64:

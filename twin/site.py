@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from twin.detectors.rules import Rules
 from twin.errors import InputError
+from twin.maintenance import Window, event_time, window
+from twin.power import CONTINUOUS, breaker_watts
 from twin.sitespecs import AgentSpec, CollectorSpec, Spec
 from twin.topology.model import Topology
 from twin.topology.presets import PRESETS, check_parameters, preset, unknown_preset
+from twin.topology.sitepower import SitePower, with_power
 from twin.topology.wiring import Accept, read_wiring
 from twin.units import bits_per_second
 from twin.yamlfile import Document, Strict, load
@@ -63,9 +66,50 @@ class DiscoverSpec(Strict):
         return Request(sources, Sizes(self.link_speed, self.gpus_per_node, self.gpu_model))
 
 
+class BreakerSpec(Strict):
+    """What protects a feed: volts between lines where it has three phases, and how much of it may be used."""
+
+    volts: Annotated[float, Field(gt=0)]
+    amps: Annotated[float, Field(gt=0)]
+    phases: Literal[1, 3] = 1
+    continuous: Annotated[float, Field(gt=0, le=1)] = CONTINUOUS
+
+
 class PowerSpec(Strict):
-    rack_feed_watts: float | None = None
-    redundancy: str = "none"
+    """What racks get where the wiring says nothing: two feeds, of so many watts or behind such a breaker."""
+
+    rack_feed_watts: Annotated[float, Field(gt=0)] | None = None
+    breaker: BreakerSpec | None = None
+    redundancy: Annotated[str, Field(pattern=r"^(none|N|[Nn]\+([0-9]+|[Nn]))$")] = "none"
+    site_watts: Annotated[float, Field(gt=0)] | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> PowerSpec:
+        if self.rack_feed_watts is not None and self.breaker is not None:
+            raise ValueError("expected either rack_feed_watts or breaker")
+        return self
+
+    def power(self) -> SitePower:
+        """In watts that may be drawn continuously."""
+        watts, b = self.rack_feed_watts, self.breaker
+        if b is not None:
+            watts = breaker_watts(b.volts, b.amps, b.phases, b.continuous)
+        return SitePower(watts, self.redundancy, self.site_watts)
+
+
+class MaintenanceSpec(Strict):
+    """Announced work: incidents that lie in `what` are kept apart from `from` until `until`."""
+
+    what: str
+    start: Annotated[int, BeforeValidator(event_time), Field(alias="from")]
+    until: Annotated[int, BeforeValidator(event_time)]
+    why: str = ""
+
+    @model_validator(mode="after")
+    def _sound(self) -> MaintenanceSpec:
+        if self.until <= self.start:
+            raise ValueError("until must come after from")
+        return self
 
 
 class SiteFile(Strict):
@@ -77,6 +121,7 @@ class SiteFile(Strict):
     agent: AgentSpec = AgentSpec()
     alerts: dict[str, str] = {}
     rules: dict[str, float] = {}
+    maintenance: list[MaintenanceSpec] = []
     accept: list[Accept] = []
 
 
@@ -92,6 +137,7 @@ class Site:
     accept: tuple[str, ...] = ()  # findings of `topology validate` that are meant so
     agent: AgentSpec = field(default_factory=AgentSpec)
     directory: Path = Path()  # what file names in it are relative to
+    maintenance: tuple[Window, ...] = ()
 
 
 def load_site(argument: str | Path, parameters: Mapping[str, int] | None = None) -> Site:
@@ -138,12 +184,26 @@ def _read(document: Document) -> Site:
             for p in spec.planes
             if p not in topo.planes
         )
+    windows = [] if topo is None else _windows(document, spec, with_power(topo, spec.power.power()), problems)
     if problems or topo is None:
         raise InputError(problems)
     collectors = tuple(c.spec for c in spec.collectors)
     accept = (*spec.accept, *accepted)
     here = Path(document.path).parent
-    return Site(spec.name or topo.name, topo, collectors, rules, document.data, accept, spec.agent, here)
+    topo = with_power(topo, spec.power.power())
+    return Site(
+        spec.name or topo.name, topo, collectors, rules, document.data, accept, spec.agent, here, tuple(windows)
+    )
+
+
+def _windows(document: Document, spec: SiteFile, topo: Topology, problems: list[str]) -> list[Window]:
+    out = []
+    for i, work in enumerate(spec.maintenance):
+        try:
+            out.append(window(topo, work.what, work.start, work.until, work.why))
+        except InputError as problem:
+            problems.extend(document.problem(("maintenance", i, "what"), p) for p in problem.problems)
+    return out
 
 
 def _accepted(wiring: Document) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import nan
 
 import numpy as np
@@ -33,6 +33,27 @@ class PlaneView:
     links_slow: int
     tx_bits_per_second: float
     capacity_bits_per_second: float
+
+
+@dataclass(frozen=True, slots=True)
+class PowerView:
+    """The site (last), racks, feeds and nodes with supplies, one row each, in W; NaN where unknown.
+
+    kinds: `rack`, `feed`, `node` or `site`. capacity: what is in service. headroom: capacity less load, below zero it
+    trips; after_loss: when one more unit (a feed, a supply) is lost. lost: how many of its units give nothing.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    watts: F64
+    capacity: F64
+    headroom: F64
+    after_loss: F64
+    lost: npt.NDArray[np.intp]
+
+
+_NONE = np.zeros(0)
+NO_POWER = PowerView((), (), _NONE, _NONE, _NONE, _NONE, np.zeros(0, np.intp))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +117,7 @@ class Snapshot:
     sources: tuple[SourceView, ...]
     events: tuple[Event, ...]  # the last 200, oldest first
     history: History
+    power: PowerView = NO_POWER
+    node: Mapping[str, F64] = field(default_factory=dict)  # metric -> [nodes]
+    psu: Mapping[str, F64] = field(default_factory=dict)  # metric -> [psus]
+    feed: Mapping[str, F64] = field(default_factory=dict)  # metric -> [feeds]

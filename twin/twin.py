@@ -7,32 +7,53 @@ frame later than that tick comes in, so what it says depends on the order of fra
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from twin.capacity import CapacityModel
 from twin.clock import Clocks
 from twin.detectors.cabling import CablingDetector
+from twin.detectors.congestion import CongestionDetector
+from twin.detectors.errors import ErrorDetector
 from twin.detectors.explain import Explainer
+from twin.detectors.gpus import GpuDetector
 from twin.detectors.links import LinkDetector
+from twin.detectors.nvlink import NvlinkDetector
+from twin.detectors.nvlink_errors import NvlinkErrorDetector
+from twin.detectors.planeuse import PlaneUse
+from twin.detectors.power import PowerDetector
 from twin.detectors.rules import Rules
+from twin.detectors.saturated import SaturatedDetector
 from twin.detectors.scene import Detector, Scene
+from twin.detectors.stragglers import StragglerDetector
 from twin.detectors.telemetry import TelemetryDetector
 from twin.frames import NS, Frame
-from twin.incident import Incident
+from twin.incident import Incident, Word
 from twin.incidents import Ledger
 from twin.intake import Intake
 from twin.linkstate import LinkState, LinkTracker
+from twin.maintenance import Window
 from twin.metrics import KINDS
 from twin.observe import Observer
-from twin.snapshot import Event, Snapshot
+from twin.snapshot import NO_POWER, Event, Snapshot
 from twin.sources import SUPERVISOR, Sources
 from twin.state import KindState
 from twin.topology.model import Topology
 
 # beside links, cabling and telemetry: one question each, of the same scene
-DETECTORS: tuple[Callable[[Topology, Rules], Detector], ...] = ()
+DETECTORS: tuple[Callable[[Topology, Rules], Detector], ...] = (
+    CongestionDetector,
+    ErrorDetector,
+    SaturatedDetector,
+    PlaneUse,
+    PowerDetector,
+    NvlinkDetector,
+    NvlinkErrorDetector,
+    GpuDetector,
+    StragglerDetector,
+)
 TICK = NS
 _SAID = ("up", "failures", "interval_seconds", "duration_seconds", "late", "clock_offset_seconds")  # of a source
 _MAX_IDLE_TICKS = 120  # silence longer than this is skipped: nothing can change any more
@@ -41,7 +62,7 @@ _MAX_IDLE_TICKS = 120  # silence longer than this is skipped: nothing can change
 class Twin:
     """The state of one fabric, and what is wrong with it."""
 
-    def __init__(self, topology: Topology, rules: Rules | None = None) -> None:
+    def __init__(self, topology: Topology, rules: Rules | None = None, maintenance: Sequence[Window] = ()) -> None:
         self.topology = topology
         self.rules = rules or Rules.load()
         self.time = 0  # of the last evaluation
@@ -59,7 +80,7 @@ class Twin:
         self._detectors: list[Detector] = [make(topology, self.rules) for make in DETECTORS]
         self._explainer = Explainer(self.rules)
         self._telemetry = TelemetryDetector(topology, self.rules)
-        self._ledger = Ledger(self.rules, len(topology.links.a))
+        self._ledger = Ledger(self.rules, len(topology.links.a), maintenance)
         self._observer = Observer(topology)
         self._intake = Intake(topology, self._sources)
 
@@ -95,6 +116,21 @@ class Twin:
         """The stream has ended: judges what came in since the last tick."""
         if self.frames:
             self._evaluate(self.time + TICK)
+
+    # --- the words of people; they change what counts, not what is found ---
+
+    def acknowledge(self, id: str, who: str, until: int) -> bool:
+        """Somebody takes care of an incident until then (event time, ns); whether it is open."""
+        return self._ledger.acknowledge(self.time, id, Word(who, self.time, until))
+
+    def silence(self, what: str, who: str, until: int) -> None:
+        """Nobody wants to hear until then of an address, all below it, or a kind of incident."""
+        self._ledger.silence(self.time, what, Word(who, self.time, until))
+
+    def recall(self, incident: Mapping[str, Any]) -> bool:
+        """Takes the words that a recorded incident (in its JSON form) carries; whether it is open here too."""
+        words = (Word.from_json(incident.get(name)) for name in ("acknowledged", "silenced"))
+        return self._ledger.recall(self.time, str(incident.get("id")), *words)
 
     def _catch_up(self, until: int) -> None:
         ticks = 0
@@ -169,8 +205,10 @@ class Twin:
 
     def snapshot(self) -> Snapshot:
         """The twin as of its last evaluation; shares nothing with it that changes."""
+        power = next((d.view() for d in self._detectors if isinstance(d, PowerDetector)), NO_POWER)
+        events = tuple(self.events[-200:])
         return self._observer.snapshot(
-            self.time, self._kinds, self._sources, self._clocks, self._ledger.incidents, tuple(self.events[-200:])
+            self.time, self._kinds, self._sources, self._clocks, self._ledger.incidents, events, power
         )
 
     def fork(self) -> Twin:

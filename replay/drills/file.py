@@ -11,8 +11,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from twin.errors import InputError
-from twin.simulator.scenario import ACTIONS, Fault, Phase, Scenario, Workload
+from twin.simulator.scenario import ACTIONS, Fault, Job, Phase, Scenario, Workload
+from twin.site import PowerSpec
 from twin.topology.presets import PRESETS, check_parameters, unknown_preset
+from twin.topology.short.pattern import Walk, parse, texts
 from twin.units import seconds
 from twin.yamlfile import Document, Strict, load
 
@@ -27,10 +29,34 @@ Time = Annotated[float, BeforeValidator(seconds)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
+def node_names(value: Any) -> Any:
+    """Names and patterns of names, one or a list, written out. Raises ValueError for a pattern that is none."""
+    if not isinstance(value, str | list) or not all(isinstance(v, str) for v in value):
+        return value
+    out: list[str] = []
+    for text in [value] if isinstance(value, str) else value:
+        pattern = parse(text)
+        walk = Walk(pattern)
+        out.extend(texts(pattern, walk.picks(pattern), walk.count))
+    return out
+
+
 class PhaseSpec(Strict):
     kind: Workload
     utilization: Share = 0.8
     at: Time = 0.0
+
+
+class JobSpec(Strict):
+    """nodes: names, or patterns of them: `n[000-015]`."""
+
+    name: Annotated[str, Field(min_length=1, pattern=r"^[^/\s]+$")]
+    nodes: Annotated[list[str], BeforeValidator(node_names), Field(min_length=1)]
+    kind: Workload = "allreduce"
+    utilization: Share = 0.8
+
+    def job(self) -> Job:
+        return Job(self.name, tuple(self.nodes), self.kind, self.utilization)
 
 
 class FaultSpec(Strict):
@@ -85,6 +111,7 @@ class ExpectSpec(Strict):
 
     incident: str | None = None
     cause: str | None = None
+    class_: Annotated[str | None, Field(alias="class")] = None
     within: Time | None = None  # of the fault that starts last before it
     severity: str | None = None
     gpus: int | None = None
@@ -111,7 +138,9 @@ class DrillSpec(Strict):
     name: str
     about: str = ""
     topology: dict[str, Any]
+    power: PowerSpec = PowerSpec()
     workload: PhaseSpec | list[PhaseSpec] = PhaseSpec(kind="allreduce")
+    jobs: list[JobSpec] = []
     interval: Annotated[Time, Field(gt=0)] = 1.0
     duration: Annotated[Time, Field(gt=0)] = 90.0
     seed: int = 7
@@ -131,6 +160,7 @@ class Expectation:
     nodes: int | None = None
     bandwidth_fraction: float | None = None
     resolved_within: float | None = None
+    class_: str | None = None
 
 
 @dataclass(frozen=True)
@@ -167,6 +197,8 @@ def load_drill(path: str | Path) -> Drill:
         seed=spec.seed,
         faults=tuple(f.fault() for f in spec.faults),
         about=spec.about,
+        power=spec.power.power(),
+        jobs=tuple(j.job() for j in spec.jobs),
     )
     wanted = tuple(
         Expectation(**e.model_dump(exclude={"nothing_else"})) for e in spec.expect if e.incident is not None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from twin.simulator.scenario import Fault
 from twin.topology.model import HOST_LEAF, LEAF_SPINE, Topology
@@ -31,15 +32,21 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class Lot:
-    """A kind of fault. weight: share of all faults. draw: a ticket of it, None where a fabric has no place for it."""
+    """A kind of fault. weight: share of all faults. draw: a ticket of it, None where a fabric has no place for it.
+
+    busy: it shows only while GPUs work and send.
+    """
 
     name: str
     weight: float
     draw: Callable[[Topology, Rng], Ticket | None]
+    busy: bool = False
 
 
 def draw(topo: Topology, rng: Rng, lots: tuple[Lot, ...], taken: frozenset[str] = frozenset()) -> Ticket | None:
     """A ticket away from what is `taken`; None where several tries find none."""
+    if not lots:
+        return None
     weights = np.array([lot.weight for lot in lots])
     for _ in range(20):
         lot = lots[int(rng.choice(len(lots), p=weights / weights.sum()))]
@@ -52,7 +59,8 @@ def draw(topo: Topology, rng: Rng, lots: tuple[Lot, ...], taken: frozenset[str] 
 # --- links, switches, planes ---
 
 
-def _pick(rng: Rng, rows: np.ndarray) -> int | None:
+def pick(rng: Rng, rows: npt.NDArray[np.intp]) -> int | None:
+    """One of these rows, None of none."""
     return int(rng.choice(rows)) if len(rows) else None
 
 
@@ -71,7 +79,7 @@ def _a_link(topo: Topology, rng: Rng) -> int | None:
     """A host link or a link between switches, as likely each; one that is not alone at its device."""
     host = np.flatnonzero((topo.links.tier == HOST_LEAF) & topo.compute_links)
     upper = np.flatnonzero(topo.links.tier == LEAF_SPINE)
-    return _pick(rng, upper if len(upper) and rng.random() < 0.5 else host)
+    return pick(rng, upper if len(upper) and rng.random() < 0.5 else host)
 
 
 def link_down(topo: Topology, rng: Rng) -> Ticket | None:
@@ -102,7 +110,7 @@ def switch_down(topo: Topology, rng: Rng) -> Ticket | None:
     """A leaf or spine whose loss is not that of its whole plane: one of several of its tier there."""
     plane, tier = topo.switches.plane, topo.switches.tier
     fellows = np.array([np.count_nonzero((plane == p) & (tier == t)) for p, t in zip(plane, tier, strict=True)])
-    row = _pick(rng, np.flatnonzero((fellows >= 3) & (plane >= 0)))
+    row = pick(rng, np.flatnonzero((fellows >= 3) & (plane >= 0)))
     if row is None:
         return None
     name = topo.switches.name[row]
@@ -114,7 +122,7 @@ def switch_down(topo: Topology, rng: Rng) -> Ticket | None:
 def node_down(topo: Topology, rng: Rng) -> Ticket | None:
     cabled = topo.port_node[topo.links.a]
     cables = np.bincount(cabled[cabled >= 0], minlength=len(topo.nodes.name))
-    row = _pick(rng, np.flatnonzero((cables >= 2) & (topo.nodes.n_gpus > 0)))
+    row = pick(rng, np.flatnonzero((cables >= 2) & (topo.nodes.n_gpus > 0)))
     if row is None or not len(topo.switches.name):
         return None
     name = topo.nodes.name[row]
@@ -123,7 +131,7 @@ def node_down(topo: Topology, rng: Rng) -> Ticket | None:
 
 def nic_down(topo: Topology, rng: Rng) -> Ticket | None:
     several = topo.nodes.n_nics[topo.nics.node] >= 2  # else it is the same as its node
-    row = _pick(rng, np.flatnonzero((topo.nics.n_ports >= 2) & (topo.nics.rail >= 0) & several))
+    row = pick(rng, np.flatnonzero((topo.nics.n_ports >= 2) & (topo.nics.rail >= 0) & several))
     if row is None:
         return None
     name = topo.nic_names[row]
@@ -132,7 +140,7 @@ def nic_down(topo: Topology, rng: Rng) -> Ticket | None:
 
 def plane_down(topo: Topology, rng: Rng) -> Ticket | None:
     switches = np.bincount(topo.switches.plane[topo.switches.plane >= 0], minlength=len(topo.planes))
-    row = _pick(rng, np.flatnonzero(switches >= 2))  # a plane of one switch is that switch
+    row = pick(rng, np.flatnonzero(switches >= 2))  # a plane of one switch is that switch
     if row is None or len(topo.planes) < 2:
         return None
     mine = {topo.switches.name[s] for s in np.flatnonzero(topo.switches.plane == row)}
@@ -145,7 +153,7 @@ def plane_degraded(topo: Topology, rng: Rng) -> Ticket | None:
     uplinks = np.bincount(topo.links.plane[topo.links.tier == LEAF_SPINE], minlength=len(topo.planes))
     spine = (topo.switches.tier == 1) & (topo.switches.plane >= 0)
     spines = np.bincount(topo.switches.plane[spine], minlength=len(topo.planes))
-    row = _pick(rng, np.flatnonzero((uplinks >= 32) & (spines >= 2)))  # with one spine it is that spine
+    row = pick(rng, np.flatnonzero((uplinks >= 32) & (spines >= 2)))  # with one spine it is that spine
     if row is None:
         return None
     mine = {topo.switches.name[s] for s in np.flatnonzero(topo.switches.plane == row)}
@@ -173,4 +181,3 @@ LINKS: tuple[Lot, ...] = (
     Lot("nic_down", 2, nic_down),
     Lot("telemetry_stale", 4, source_silent),
 )
-LOTS: tuple[Lot, ...] = LINKS

@@ -137,6 +137,8 @@ def _outcome(drill: Drill, e: Expectation, found: Incident | None, start: int) -
     missed = []
     if e.within is not None and after > e.within:
         missed.append(f"found after {after:.1f} s, expected within {e.within:g} s")
+    if e.class_ is not None and found.class_ != e.class_:
+        missed.append(f"class {found.class_ or 'none'}, expected {e.class_}")
     if e.severity is not None and found.severity != e.severity:
         missed.append(f"severity {found.severity}, expected {e.severity}")
     if e.gpus is not None and found.affected.gpus != e.gpus:

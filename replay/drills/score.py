@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from replay.drills.lottery import LOTS, Lot, Ticket, draw
+from replay.drills.lottery import LINKS, Lot, Ticket, draw
+from replay.drills.lottery_gpus import GPUS
 from replay.drills.runner import same_place
 from twin.frames import NS
 from twin.incident import Incident
@@ -32,6 +33,7 @@ WORKLOADS: tuple[tuple[Phase, ...], ...] = (
     (Phase("alltoall", 0.6),),
     (Phase("idle"),),
 )
+LOTS: tuple[Lot, ...] = (*LINKS, *GPUS)
 FIRST_S, REST_S = 15.0, 25.0  # before the first fault, and between two
 EACH = 4  # faults of one run, one after the other
 HEALTHY_S = 1800.0  # of a healthy run
@@ -144,10 +146,12 @@ def run(
     """One simulated fabric with so many faults, `at_once` together, one group after the other."""
     rng = np.random.default_rng(seed)
     topo = preset(name, **SIZES.get(name, {}))
-    planned, t = _plan(topo, rng, faults, at_once, lots)
+    work = WORKLOADS[int(rng.integers(len(WORKLOADS)))]
+    fitting = tuple(lot for lot in lots if not (lot.busy and work[0].kind == "idle"))
+    planned, t = _plan(topo, rng, faults, at_once, fitting)
     scenario = Scenario(
-        name, name, SIZES.get(name, {}), WORKLOADS[int(rng.integers(len(WORKLOADS)))], duration=t,
-        seed=seed, faults=tuple(replace(p.ticket.fault, at=p.at, until=p.until) for p in planned),
+        name, name, SIZES.get(name, {}), work, duration=t, seed=seed,
+        faults=tuple(replace(p.ticket.fault, at=p.at, until=p.until) for p in planned),
     )  # fmt: skip
     return judge(topo, planned, _incidents(scenario, topo, noise), f"{name} seed {seed}")
 

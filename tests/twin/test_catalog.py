@@ -117,7 +117,7 @@ gpu = "unheard-of"
         "own.toml: gpu.x.nvlink_link_bytes_per_second: '50e9': expected a number of at least 0",
         "own.toml: gpu.x.power_limit_watts: 0: expected a number above 0",
         "own.toml: gpu.x.colour: 'green': unknown key; a gpu has name, source, conflicts, estimated, nvlink_links, "
-        "nvlink_link_bytes_per_second, power_limit_watts, memory_bytes, nvlink_generation",
+        "nvlink_link_bytes_per_second, power_limit_watts, least_power_limit_watts, memory_bytes, nvlink_generation",
         "own.toml: gpu.x.source: '': expected a text",
         "own.toml: server.y: name is missing: expected a text",
         "own.toml: server.y: source is missing: expected a text",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from twin.detectors.explain import Explainer
@@ -65,3 +67,10 @@ def test_an_explanation_that_comes_later_takes_its_symptoms_over_with_their_hist
 def test_a_cause_never_explains_itself() -> None:
     down = finding("link_down", "n0/nic0/p0", "n0/nic0/p0")
     assert Explainer(RULES).reduce(NS, [down], [down.key]) == [down]
+
+
+def test_a_finding_whose_links_all_belong_to_a_dead_rack_is_its_symptom() -> None:
+    feed = replace(finding("feed_down", "r0", "r0"), links=np.array([3, 4, 5]))
+    part = replace(finding("plane_degraded", "plane:A"), links=np.array([3, 5]))
+    more = replace(finding("plane_degraded", "plane:B"), links=np.array([5, 6]))
+    assert Explainer(RULES).reduce(NS, [feed, part, more], ()) == [feed, more]

@@ -13,9 +13,10 @@ from tui.commands.options import Seconds, json_option, print_json
 from tui.main import CRITICAL, OK, WARNINGS
 from twin.errors import FabrictwinError
 from twin.frames import NS
-from twin.snapshot import Snapshot, SourceView
+from twin.snapshot import PowerView, Snapshot, SourceView
 from twin.topology.summary import summary
 
+_POWER = ("watts", "capacity_watts", "headroom_watts", "headroom_after_loss_watts")
 _STATUS = {"critical": ("critical", CRITICAL), "warning": ("warnings", WARNINGS)}
 
 
@@ -63,7 +64,8 @@ def _all_answered(live: Live) -> bool:
 
 def _verdict(live: Live) -> dict[str, Any]:
     snapshot = live.twin.snapshot()
-    open_ = [i for i in snapshot.incidents if i.is_open]
+    open_ = [i for i in snapshot.incidents if i.is_open and not i.is_muted]
+    muted = [i for i in snapshot.incidents if i.is_open and i.is_muted]
     worst = open_[0].severity if open_ else "info"
     if worst == "info" and any(p.known_fraction == 0 for p in snapshot.planes):
         worst = "warning"  # a plane that nothing reports on is not healthy, it is unknown
@@ -83,11 +85,29 @@ def _verdict(live: Live) -> dict[str, Any]:
             }
             for p in snapshot.planes
         ],
-        "power": [],
+        "power": _power(snapshot.power),
         "ports": _own_ports(snapshot) if not snapshot.planes else [],
         "incidents": [i.to_json() for i in open_],
+        "muted": [i.to_json() for i in muted],
         "sources": _sources(live, snapshot),
     }
+
+
+def _power(power: PowerView) -> list[dict[str, Any]]:
+    """Site, racks and feeds; null where unknown."""
+    columns = (power.watts, power.capacity, power.headroom, power.after_loss)
+    values = zip(*(c.tolist() for c in columns), strict=True)
+    rows = zip(power.names, power.kinds, values, power.lost.tolist(), strict=True)
+    return [
+        {
+            "name": name,
+            "kind": kind,
+            **{key: None if v != v else round(v, 1) for key, v in zip(_POWER, watts, strict=True)},
+            "lost": lost,
+        }
+        for name, kind, watts, lost in rows
+        if kind != "node"
+    ]
 
 
 def _sources(live: Live, snapshot: Snapshot) -> list[dict[str, Any]]:
@@ -178,6 +198,9 @@ def _text(v: dict[str, Any], told: tuple[str, ...] = ()) -> str:
     for i in v["incidents"]:
         lines.append(f"  {i['severity'].upper():<8} {i['kind']} {i['cause']}: {i['summary']}")
         lines.append(f"           {i['advice']}")
+    for i in v["muted"]:
+        why = "in maintenance" if i["maintenance"] else "silenced"
+        lines.append(f"  {why:<8} {i['kind']} {i['cause']}: {i['summary']}")
     for s in v["sources"]:
         lines.extend(f"  note     {s['name']}: {w}" for w in s["warnings"])
         if s["clock_is_off"]:

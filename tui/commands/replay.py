@@ -41,6 +41,7 @@ def command(trace: Path, site: str | None, speed: float, plain: bool, ascii_only
         return
     from tui.plain import follow
 
-    follow(opened.twin(), opened.frames(), click.echo)
+    twin = opened.twin()
+    follow(twin, opened.frames_for(twin), click.echo)
     for problem in opened.problems:
         click.echo(f"fabrictwin: {problem}", err=True)

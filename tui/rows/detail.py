@@ -70,6 +70,7 @@ def effect_rows(incident: Incident) -> list[tuple[str, str]]:
             unit = key if not key.endswith("fraction") else "_fraction"
             name = key.removesuffix("_fraction").removesuffix("_ratio").removesuffix("_watts")
             rows.append((words(name), reading(unit, value)))
+    rows += [(f"job {j.name}", f"runs at {percent(j.bandwidth_fraction)}") for j in incident.jobs]
     return rows
 
 
@@ -86,6 +87,10 @@ def time_rows(incident: Incident, now: int) -> list[tuple[str, str]]:
         rows.append(("resolved", f"{clock(incident.resolved)} UTC, it lasted {took}"))
     if incident.count > 1:
         rows.append(("seen", f"{incident.count} times"))
+    for what in ("acknowledged", "silenced", "maintenance"):
+        word = getattr(incident, what)
+        if word is not None:
+            rows.append((what, f"{word.why or f'by {word.by}'}, until {date_clock(word.until)} UTC"))
     return rows
 
 

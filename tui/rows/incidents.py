@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from tui.rows.detail import detail_lines
-from tui.rows.verdict import any_known, count_spans, words
+from tui.rows.verdict import any_known, count_spans, muted_incidents, words
 from tui.rows.words import affected, lasted, state_word
 from tui.text import Line, fit, fit_middle, section, wrap
 from tui.theme import GLYPH
@@ -33,7 +33,7 @@ def incident_line(incident: Incident, now: int, width: int, *, selected: bool) -
     """One incident in one line; the cursor is a glyph and a colour."""
     glyph, word, style = state_word(incident)
     tone = " cursor" if selected else ""
-    quiet = "text" if incident.is_open else "dim"
+    quiet = "text" if incident.is_open and not incident.is_muted else "dim"
     line: Line = [("►" if selected else " ", "accent" + tone), (f"{glyph} ", style + tone)]
     rest = width - 4
     if width >= 60:
@@ -59,6 +59,8 @@ def incidents_title(shown: Sequence[Incident], total: int, text: str, first: int
         right.append((f"filter “{text}”: {len(shown)} of {total}", "accent"))
     elif total:
         right += count_spans(shown)
+        if muted := len(muted_incidents(shown)):
+            right.append((f"{'  ' if right else ''}{muted} muted", "dim"))
         closed = sum(not i.is_open for i in shown)
         if closed:
             right.append((f"{'  ' if right else ''}{closed} resolved", "dim"))

@@ -17,7 +17,12 @@ _FULL = 0.995  # share of bandwidth that reads as 100 %
 
 
 def open_incidents(incidents: Sequence[Incident]) -> list[Incident]:
-    return [i for i in incidents if i.is_open and i.superseded_by is None]
+    """Those that count: neither silenced nor within announced work."""
+    return [i for i in incidents if i.is_open and i.superseded_by is None and not i.is_muted]
+
+
+def muted_incidents(incidents: Sequence[Incident]) -> list[Incident]:
+    return [i for i in incidents if i.is_open and i.is_muted]
 
 
 def words(kind: str) -> str:
@@ -48,6 +53,8 @@ def status(snapshot: Snapshot | None) -> str:
 
 def unconfirmed(snapshot: Snapshot) -> bool:
     """Whether bandwidth is missing that no incident tells of: seen a moment ago, not yet raised."""
+    if muted_incidents(snapshot.incidents):
+        return False  # it may well be theirs
     return bool((snapshot.gpu_bandwidth < _FULL).any())  # unknown (NaN) is not below
 
 
@@ -126,6 +133,8 @@ def _quiet(snapshot: Snapshot, cost: Line, width: int, height: int) -> list[Line
         first = [(f" {GLYPH['warning']} links have just gone down ", "warn bold"), ("not confirmed yet", "text")]
         return [cut(first, width), cut(cost, width)][:height]
     first = [(f" {GLYPH['ok']} no open incidents ", "ok bold")]
+    if muted := muted_incidents(snapshot.incidents):
+        first.append((f" {len(muted)} muted", "dim"))
     known = [p.known_fraction for p in snapshot.planes if p.known_fraction == p.known_fraction]
     if known and min(known) < 0.995:
         first.append((f" but only {percent(min(known))} of the links of a plane are known", "warn"))

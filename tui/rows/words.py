@@ -25,10 +25,12 @@ def lasted(incident: Incident, now: int) -> str:
 
 
 def state_word(incident: Incident) -> tuple[str, str, str]:
-    """(glyph, word, style): severity while it is open, else what became of it."""
+    """(glyph, word, style): severity while it is open and nobody takes care of it, else what became of it."""
     if incident.superseded_by is not None:
         return "→", "merged", "dim"
     if not incident.is_open:
         return GLYPH["ok"], "resolved", "dim"
-    style = STYLE[incident.severity]
-    return GLYPH[incident.severity], "ending" if incident.state == "recovering" else incident.severity, style
+    if incident.is_muted:
+        return GLYPH["muted"], "work" if incident.maintenance is not None else "silenced", "dim"
+    word = "ending" if incident.state == "recovering" else "acked" if incident.acknowledged else incident.severity
+    return GLYPH[incident.severity], word, STYLE[incident.severity]

@@ -8,11 +8,12 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
-from tui.screens.base import ViewScreen
+from tui.screens.handling import HandlingScreen
 from tui.widgets.detail import IncidentDetail
+from twin.incident import Incident
 
 
-class IncidentScreen(ViewScreen):
+class IncidentScreen(HandlingScreen):
     DEFAULT_CSS = """
     IncidentScreen IncidentDetail { height: 1fr; }
     """
@@ -44,6 +45,9 @@ class IncidentScreen(ViewScreen):
 
     def action_neighbour(self, way: int) -> None:
         self.fabric.select_neighbour(way)
+
+    def handled(self) -> Incident | None:
+        return self.detail.incident(self.fabric.shown)
 
     def action_copy(self) -> None:
         self.fabric.copy(self.detail.incident(self.fabric.shown))

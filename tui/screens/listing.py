@@ -6,11 +6,12 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from tui.screens.base import ViewScreen
+from tui.screens.handling import HandlingScreen
 from tui.widgets.incidents import IncidentList
+from twin.incident import Incident
 
 
-class ListingScreen(ViewScreen):
+class ListingScreen(HandlingScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "open", "open", tooltip="open the incident under the cursor"),
         Binding("slash", "filter", "filter", key_display="/", tooltip="filter the incidents by any words"),
@@ -38,6 +39,9 @@ class ListingScreen(ViewScreen):
         if chosen is not None:
             self.fabric.select(chosen.id)
             self.fabric.open_incident()
+
+    def handled(self) -> Incident | None:
+        return self.incidents.chosen()
 
     def action_copy(self) -> None:
         self.fabric.copy(self.incidents.chosen())

@@ -32,11 +32,16 @@ SCHEMA: dict[str, dict[str, Key]] = {
         "nvlink_links": Key("count"),
         "nvlink_link_bytes_per_second": Key("number"),
         "power_limit_watts": Key("number", least=_ABOVE_ZERO),
+        "least_power_limit_watts": Key("number", required=False, least=_ABOVE_ZERO),
         "memory_bytes": Key("number", required=False, least=_ABOVE_ZERO),
         "nvlink_generation": Key("count", required=False),
     },
     "nic": {"port_bits_per_second": Key("number", least=_ABOVE_ZERO), "planes": Key("count", least=1)},
-    "switch": {"capacity_bits_per_second": Key("number", least=_ABOVE_ZERO), "ports": Key("ports")},
+    "switch": {
+        "capacity_bits_per_second": Key("number", least=_ABOVE_ZERO),
+        "ports": Key("ports"),
+        "xmit_wait_tick_bytes": Key("number", required=False, least=_ABOVE_ZERO),
+    },
     "server": {
         "gpu": Key("name", of="gpu"),
         "gpus": Key("count", least=1),

@@ -1,9 +1,9 @@
 """What is only the symptom of something else found at the same time, by the fabric's own dependencies.
 
 A finding has a scope: addresses that it accounts for, with all below them (`n012` stands for `n012/gpu3/nvlink7`). A
-finding whose cause lies in the scope of another, of a kind that the other's kind explains, is its symptom: it is not
-told, and where it was told already it is taken over. While an explanation may yet become ready, and for a while after
-it has gone, its symptoms wait.
+finding of a kind that the other's kind explains is its symptom where its cause lies in the other's scope, or its
+links are all links of the other: it is not told, and where it was told already it is taken over. While an explanation
+may yet become ready, and for a while after it has gone, its symptoms wait.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+import numpy as np
+
+from twin.address import inside
 from twin.detectors.finding import Finding
 from twin.detectors.rules import Rules, ns
 
@@ -20,11 +23,22 @@ _GPU = ("gpu_error", "gpu_throttled", "gpu_straggler", "nvlink_down", "nvlink_er
 _PORT = ("link_slow", "link_errors", "congestion", "plane_silent")
 # kind -> the kinds it explains within its scope
 EXPLAINS: dict[str, tuple[str, ...]] = {
-    "feed_down": ("psu_down", "redundancy_lost", "power_headroom", "switch_down", "link_down", "gpu_lost", *_GPU),
-    "psu_down": ("redundancy_lost",),
-    "power_headroom": ("gpu_throttled", "gpu_straggler"),
+    "feed_down": (
+        "psu_down",
+        "redundancy_lost",
+        "power_headroom",
+        "plane_down",
+        "plane_degraded",
+        "switch_down",
+        "link_down",
+        "link_flapping",
+        "gpu_lost",
+        *_GPU,
+    ),
+    "psu_down": ("redundancy_lost", "power_headroom"),
+    "power_headroom": ("gpu_throttled", "gpu_straggler", "redundancy_lost"),
     "plane_down": ("plane_silent", "link_errors", "link_slow", "congestion"),
-    "plane_degraded": ("congestion",),
+    "plane_degraded": ("congestion", "plane_silent"),
     "plane_silent": ("congestion",),
     "switch_down": _PORT,
     "link_down": ("gpu_lost", "nvlink_down", "psu_down", *_GPU, *_PORT),
@@ -39,6 +53,8 @@ EXPLAINS: dict[str, tuple[str, ...]] = {
     "gpu_straggler": ("congestion",),
     "nvlink_down": ("nvlink_errors", "gpu_straggler", "nvlink_domain_split"),
 }
+# What makes jobs stop and go makes power swing with them, wherever that is.
+STOP_AND_GO = frozenset(("plane_down", "plane_degraded", "plane_silent", "switch_down", "link_down", "link_flapping"))
 
 
 class Explainer:
@@ -64,10 +80,10 @@ class Explainer:
         standing = set(open_)
         out = []
         for f in found:
-            by = [g for g in giving.values() if _explains(g, f.kind, f.cause)]
+            by = [g for g in giving.values() if _explains(g, f.kind, f.cause) or _has_links_of(g, f)]
             if any(g.ready or g.key in standing for g in by):
                 continue
-            late = any(_explains(g, f.kind, f.cause) for _, g in self._gone.values())
+            late = any(_explains(g, f.kind, f.cause) or _has_links_of(g, f) for _, g in self._gone.values())
             if f.key not in standing and (by or late):
                 f = replace(f, ready=False)
             taken = frozenset(k for k in standing if f.scope and k != f.key and _explains(f, *k))
@@ -76,13 +92,12 @@ class Explainer:
 
 
 def _explains(upper: Finding, kind: str, cause: str) -> bool:
-    return (kind, cause) != upper.key and kind in EXPLAINS.get(upper.kind, ()) and _inside(cause, upper.scope)
+    if kind == "power_swing" and upper.kind in STOP_AND_GO:
+        return True
+    return (kind, cause) != upper.key and kind in EXPLAINS.get(upper.kind, ()) and inside(cause, upper.scope)
 
 
-def _inside(cause: str, scope: frozenset[str]) -> bool:
-    """Whether an address, or either end of a link, is in a scope or below something that is."""
-    for end in cause.split("--"):
-        parts = end.split("/")
-        if any("/".join(parts[: n + 1]) in scope for n in range(len(parts))):
-            return True
-    return False
+def _has_links_of(upper: Finding, f: Finding) -> bool:
+    """Whether the links of a finding are all among those that `upper` accounts for, of a kind that it explains."""
+    few = 0 < len(f.links) <= len(upper.links) and upper.key != f.key
+    return few and f.kind in EXPLAINS.get(upper.kind, ()) and bool(np.isin(f.links, upper.links).all())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from twin.incident import Affected, Evidence
+from twin.incident import Affected, Evidence, JobEffect
 
 LinkRows = npt.NDArray[np.intp]
 NO_LINKS: LinkRows = np.zeros(0, np.intp)
@@ -24,6 +24,9 @@ class Story:
     evidence: tuple[Evidence, ...]
     summary: str
     advice: str
+    jobs: tuple[JobEffect, ...] = ()
+    class_: str = ""
+    victims: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

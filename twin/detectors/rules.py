@@ -30,6 +30,42 @@ class Rules:
     reopen: float
     late: float
     clock_offset: float
+    congestion_share: float
+    congestion_cost: float
+    full_port: float
+    pause_storm: float
+    discards: float
+    errors_short: float
+    errors_long: float
+    symbol_errors_short: float
+    symbol_errors_long: float
+    rx_errors_short: float
+    fec_uncorrected_short: float
+    errors_quiet: float
+    plane_silent_fraction: float
+    plane_busy_fraction: float
+    plane_return: float
+    plane_unused_hold: float
+    plane_unused_idle: float
+    nvlink_crc_rate: float
+    nvlink_error_rate: float
+    nvlink_symbol_rate: float
+    nvlink_recovery_growth: float
+    nvlink_error_growth: float
+    nvlink_growth_window: float
+    error_lasting: float
+    fabric_patience: float
+    gpu_lost_intervals: float
+    xid_hold: float
+    throttle_lasting: float
+    straggler_fraction: float
+    straggler_lasting: float
+    power_hold: float
+    power_clear: float
+    power_margin: float
+    power_soon: float
+    swing_fraction: float
+    swing_window: float
 
     @classmethod
     def load(cls, overrides: Mapping[str, float] | None = None) -> Rules:

@@ -6,10 +6,12 @@ The cost is that of just these links: the designed fabric without them.
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from twin.capacity import Capacity, CapacityModel
 from twin.detectors.causes import Cause
 from twin.detectors.finding import LinkRows, Story
+from twin.detectors.jobs import JobCost, job_words
 from twin.incident import Affected, Evidence
 from twin.linkstate import LinkState
 from twin.topology.model import TIERS, Topology
@@ -23,6 +25,7 @@ class LinkTeller:
 
     def __init__(self, topo: Topology, model: CapacityModel) -> None:
         self.topo, self.model = topo, model
+        self._jobs = JobCost(topo)
 
     # --- down ---
 
@@ -38,10 +41,18 @@ class LinkTeller:
         else:
             severity = "warning" if who.gpus or len(cause.links) > 1 else "info"
         summary, advice = self._down_words(cause, who, effect)
-        return Story(severity, who, effect, self._down_evidence(cause, state, effect), summary, advice)
+        jobs = self._jobs.of(self._shares(cause, capacity))
+        evidence = self._down_evidence(cause, state, effect)
+        return Story(severity, who, effect, evidence, summary + job_words(jobs), advice, jobs)
+
+    def _shares(self, cause: Cause, capacity: Capacity) -> npt.NDArray[np.float64]:
+        """float64[gpus]: what each GPU has left. Where a rail is a plane NVLink forwards to the other NICs."""
+        if self.topo.plane_kind == "rail" and cause.what in ("plane", "part", "switch"):
+            return self.model.nodes(capacity)[self.topo.gpus.node]
+        return capacity.gpu
 
     def _down_words(self, cause: Cause, who: Affected, effect: dict[str, float]) -> tuple[str, str]:
-        topo, row, cost = self.topo, cause.row, _cost_words(who, effect)
+        topo, row, cost = self.topo, cause.row, cost_words(who, effect)
         if cause.what == "plane":
             return self._plane_words(cause, effect, cost)
         if cause.what == "part":
@@ -132,11 +143,13 @@ class LinkTeller:
         rows = cause.links
         design = self.topo.links.speed[rows]
         speed = np.where(np.isnan(state.speed[rows]), design, state.speed[rows])
-        who, effect = self._cost(rows, self.model.without(rows.tolist(), speed / design))
+        capacity = self.model.without(rows.tolist(), speed / design)
+        who, effect = self._cost(rows, capacity)
+        jobs = self._jobs.of(capacity.gpu)
         worst = int((speed / design).argmin())
         effect["speed_fraction"] = float(speed[worst] / design[worst])
         what = f"runs at {show_speed(speed[worst])} instead of {show_speed(design[worst])}"
-        cost = _cost_words(who, effect)
+        cost = cost_words(who, effect)
         evidence = tuple(
             Evidence(self._ends(r)[0], "speed_bits_per_second", float(s), float(d))
             for r, s, d in list(zip(rows.tolist(), speed.tolist(), design.tolist(), strict=True))[:_SHOWN]
@@ -151,11 +164,14 @@ class LinkTeller:
             name, kind = self._device(cause)
             summary = f"{self._how_many(cause)} links of {kind} {name} are slow, the worst {what}: {cost}"
             advice = f"So many are no cables: compare port settings and firmware at {name}, and its last change."
-        return Story("critical" if cause.what == "plane" else "warning", who, effect, evidence, summary, advice)
+        severity = "critical" if cause.what == "plane" else "warning"
+        return Story(severity, who, effect, evidence, summary + job_words(jobs), advice, jobs)
 
     def flapping(self, cause: Cause, falls: int, window: float) -> Story:
-        who, effect = self._cost(cause.links, self.model.without(cause.links.tolist()))
-        cost = f"{falls} times within {window / 60:g} min; while down {_cost_words(who, effect)}"
+        capacity = self.model.without(cause.links.tolist())
+        who, effect = self._cost(cause.links, capacity)
+        jobs = self._jobs.of(capacity.gpu)
+        cost = f"{falls} times within {window / 60:g} min; while down {cost_words(who, effect)}"
         evidence = tuple(
             Evidence(self._ends(r)[0], "falls", float(falls), 0.0) for r in cause.links[:_SHOWN].tolist()
         )
@@ -169,7 +185,7 @@ class LinkTeller:
             name, kind = self._device(cause)
             summary = f"{self._how_many(cause)} links of {kind} {name} went down {cost}"
             advice = f"They fall together: look at {name} itself (power, firmware, reboots), not at its cables."
-        return Story("warning", who, effect, evidence, summary, advice)
+        return Story("warning", who, effect, evidence, summary + job_words(jobs), advice, jobs)
 
     # --- shared ---
 
@@ -234,7 +250,7 @@ def affected(topo: Topology, gpus: LinkRows) -> Affected:
     return Affected(len(gpus), len(rows), tuple(names))
 
 
-def _cost_words(who: Affected, effect: dict[str, float]) -> str:
+def cost_words(who: Affected, effect: dict[str, float]) -> str:
     if not who.gpus:
         return "no GPU loses bandwidth"
     gpus = "1 GPU" if who.gpus == 1 else f"{who.gpus} GPUs"

@@ -8,6 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from twin.errors import InputError
+from twin.power import PowerModel
+from twin.simulator.errors import check_corrupt
+from twin.simulator.gpufaults import check_hurt
+from twin.simulator.jams import check_congest
+from twin.simulator.jobs import EVERYONE, plane_of
+from twin.simulator.nvlinks import check_nvlink_errors
+from twin.simulator.power import check_power, unpowered
 from twin.simulator.scenario import Fault
 from twin.simulator.world import Active
 from twin.topology.model import HOST_LEAF, Topology
@@ -24,6 +31,7 @@ class FaultState:
         self.topo = topo
         self.silent: set[str] = set()
         self._faults = [(f, self._target(f)) for f in faults]
+        self._power = PowerModel(topo)
         self._fraction = np.ones(len(topo.links.a))
         self.active: list[Active] = []
         self.dead: set[str] = set()  # nodes and switches without power
@@ -34,7 +42,18 @@ class FaultState:
         if fault.action == "silence" and fault.target == "all":
             none = np.zeros(0, np.intp)
             return Target("all", none, np.arange(len(self.topo.switches.name)), np.arange(len(self.topo.nodes.name)))
+        if fault.action == "abandon":
+            return self._workers(fault)
         target = resolve(self.topo, fault.target)
+        check_power(fault, target)
+        check_hurt(fault, target)
+        check_nvlink_errors(fault, target)
+        if fault.action == "congest":
+            check_congest(self.topo, fault, target)
+        if fault.action == "corrupt":
+            check_corrupt(fault, target)
+        if fault.action == "mute" and not len(target.links):
+            raise InputError(f"mute: {fault.target!r} has no links; expected a plane, a switch, a port or a link")
         if fault.action == "swap" and (len(target.links) != 1 or len(resolve(self.topo, fault.other).links) != 1):
             raise InputError(
                 f"swap: {fault.target!r} and {fault.other!r}: expected two cables, by port or by both ends"
@@ -42,6 +61,21 @@ class FaultState:
         if fault.action == "silence" and not len(target.switches) and not len(target.nodes):
             raise InputError(f"silence: {fault.target!r} is no source; expected a node, a switch, a plane or all")
         return target
+
+    def _workers(self, fault: Fault) -> Target:
+        """The nodes of a job by its name, of all (`job`), or one node; checks the plane that they leave."""
+        plane_of(self.topo, fault.other)
+        none = np.zeros(0, np.intp)
+        jobs = {name: nodes for name, nodes, _ in self.topo.jobs}
+        if fault.target not in jobs and fault.target != EVERYONE:
+            target = resolve(self.topo, fault.target)
+            if not len(target.nodes):
+                raise InputError(
+                    f"abandon: {fault.target!r} is no job and no node; jobs are {', '.join(jobs) or EVERYONE}"
+                )
+            return target
+        nodes = jobs.get(fault.target, range(len(self.topo.nodes.name)))
+        return Target(fault.target, none, none, np.array(nodes, np.intp))
 
     def advance(self, t: float) -> None:
         """Moves to t seconds: what is under way, whose power is gone or back, which links just fell."""
@@ -60,12 +94,22 @@ class FaultState:
                 names = self._source_names(now.target)
                 silent |= names
                 dead |= names if now.fault.action == "fail" else set()
+        dark = self._without_power(fraction)
+        silent, dead = silent | dark, dead | dark
         self.restarted = self.dead - dead
         self.dead, self.silent, self._fraction = dead, silent, fraction
         fell = np.flatnonzero(before & (fraction <= 0))
         links = self.topo.links
         self.restarted_ports = self._ports_of(self.restarted)
         self.fell = np.concatenate([links.a[fell], links.b[fell]]).astype(np.intp)
+
+    def _without_power(self, fraction: F64) -> set[str]:
+        """Nodes that supplies and feeds which failed leave without power; their links go down."""
+        nodes = unpowered(self._power, self.active)
+        if len(nodes):
+            links, owner = self.topo.links, self.topo.port_node
+            fraction[np.isin(owner[links.a], nodes) | np.isin(owner[links.b], nodes)] = 0.0
+        return {self.topo.nodes.name[n] for n in nodes}
 
     def cables(self, t: float) -> list[tuple[int, int]]:
         """Port rows of every cable as a discovery at t seconds would find it."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
+from twin.topology.sitepower import SitePower
+
 Workload = Literal["allreduce", "alltoall", "idle"]
 WORKLOADS: tuple[Workload, ...] = ("allreduce", "alltoall", "idle")
 Action = Literal[
@@ -25,15 +27,26 @@ class Phase:
 
 
 @dataclass(frozen=True, slots=True)
+class Job:
+    """Work on some nodes only, by their names, at all times but those of idle phases."""
+
+    name: str
+    nodes: tuple[str, ...]
+    kind: Workload = "allreduce"
+    utilization: float = 0.8
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """Something that breaks at `at` seconds and, unless `until` is None, is mended then.
 
-    degrade: speed_fraction makes links slow, capacity_fraction takes part of a plane's or switch's links
-    away. flap: down for `down` seconds of every `period`. silence: its telemetry stops, nothing else.
-    swap: the cables of `target` and `other` change places at their upper ends. mute: links are up and carry nothing.
-    corrupt: `rate` errors a second. congest: congestion of class `kind` at `target`, `level` 0 to 1. hurt: what
-    `kind` says happens to a GPU (`code`: its XID). draw: power of nodes times `level`. abandon: a job leaves plane
-    `other`. restart: counters begin anew. lag: readings come `rate` seconds late.
+    degrade: speed_fraction makes links slow, capacity_fraction takes part of a plane's or switch's links away.
+    flap: down for `down` seconds of every `period`. silence: its telemetry stops, nothing else. swap: the cables
+    of `target` and `other` change places at their upper ends. mute: links are up and carry nothing. corrupt:
+    `rate` errors a second. congest: congestion of class `kind` at `target`, `level` 0 to 1. hurt: what `kind`
+    says happens to a GPU (`code`: its XID). draw: power of nodes times `level`, by `kind` at once, as a ramp or a
+    swing. abandon: a job leaves plane `other`. restart: counters begin anew. lag: readings come `rate` seconds
+    late.
     """
 
     action: Action
@@ -53,7 +66,8 @@ class Fault:
 
 @dataclass(frozen=True)
 class Scenario:
-    """preset and parameters name the fabric; times are seconds from the start."""
+    """preset and parameters name the fabric; times are seconds from the start. jobs: nodes without one are idle;
+    where none is named the workload is one job over everything."""
 
     name: str
     preset: str
@@ -64,6 +78,8 @@ class Scenario:
     seed: int = 7
     faults: tuple[Fault, ...] = ()
     about: str = ""
+    jobs: tuple[Job, ...] = ()
+    power: SitePower | None = None  # what a site says of power that the preset does not
 
 
 DEMO = Scenario(

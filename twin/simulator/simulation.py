@@ -1,6 +1,6 @@
 """Simulation: the frames that a real fabric would send, under a workload, with faults and noise.
 
-One source a node (its GPUs, NVLinks, NIC ports and supplies), one a switch (its ports) and one a rack (its feeds),
+One source a node (its GPUs, NVLinks, NIC ports and supplies), one a switch (its ports) and one a rack (its power),
 each reporting on its own phase. All state is arrays over entities, kept by channels; a report is a slice of them.
 """
 
@@ -17,18 +17,33 @@ import numpy as np
 from twin.address import link_name
 from twin.frames import NS, Frame
 from twin.simulator.basics import Gpus, Ports
+from twin.simulator.congestion import Congestion
+from twin.simulator.errors import LinkErrors
 from twin.simulator.faults import FaultState
+from twin.simulator.gpufaults import GpuFaults
+from twin.simulator.jobs import Jobs, Unused, with_jobs
+from twin.simulator.nvlinks import NvLinks
+from twin.simulator.power import Power
 from twin.simulator.scenario import Phase, Scenario
 from twin.simulator.traffic import Traffic
 from twin.simulator.world import Channel, Rows, Signals, World
 from twin.topology.model import Topology
 from twin.topology.presets import preset
+from twin.topology.sitepower import with_power
 
 EPOCH = 1_767_225_600 * NS  # 2026-01-01 00:00 UTC, where simulated time starts unless told otherwise
 DISCOVERY_S = 10.0  # between two discoveries of the cabling
+_TRAFFIC_STREAM, _LOAD_STREAM = 1, 2  # of random numbers, beside those of racks and channels
 
 # Channels beside ports and GPUs, each with a random stream of its own, so that one more changes no other.
-CHANNELS: tuple[tuple[str, Callable[[Topology, np.random.Generator], Channel]], ...] = ()
+CHANNELS: tuple[tuple[str, Callable[[Topology, np.random.Generator], Channel]], ...] = (
+    ("errors", LinkErrors),
+    ("nvlinks", NvLinks),
+    ("gpufaults", GpuFaults),  # last of what reads GPUs: of a lost one nothing is read
+    ("power", Power),
+)
+# What changes the load steps before the ports, which count it.
+LOADS: tuple[tuple[str, Callable[[Topology, np.random.Generator], Channel]], ...] = (("congestion", Congestion),)
 
 
 @cache
@@ -54,14 +69,22 @@ class Simulation:
         self, scenario: Scenario, topology: Topology | None = None, *, start: int = EPOCH, noise: float = 1.0
     ) -> None:
         self.scenario = scenario
-        self.topology = topology if topology is not None else preset(scenario.preset, **scenario.parameters)
+        fabric = topology if topology is not None else preset(scenario.preset, **scenario.parameters)
+        fabric = fabric if scenario.power is None else with_power(fabric, scenario.power)
+        self.topology = with_jobs(fabric, scenario.jobs)
         self.start = start
         self.noise = {k: v * noise for k, v in noise_levels().items()}
         self._rng = np.random.default_rng(scenario.seed)
         self._faults = FaultState(self.topology, scenario.faults)
         self._discovers = any(f.action == "swap" for f in scenario.faults)
-        self._traffic = Traffic(self.topology, self.noise)
-        self._channels: list[Channel] = [Ports(self.topology, self._rng)]
+        self._jobs, self._unused = Jobs(self.topology, scenario.jobs), Unused(self.topology)
+        own = np.random.default_rng((scenario.seed, 0, _TRAFFIC_STREAM))
+        self._traffic = Traffic(self.topology, self.noise, own)
+        self._channels: list[Channel] = [
+            make(self.topology, np.random.default_rng((scenario.seed, 0, _LOAD_STREAM + i)))
+            for i, (_, make) in enumerate(LOADS)
+        ]
+        self._channels.append(Ports(self.topology, self._rng))
         self._sources, racks = _sources(self.topology), _racks(self.topology)
         spread = self.noise["report_phase"] if self.noise["report_phase"] < 1 else 0.9
         self._phase = self._rng.uniform(0.02, max(spread, 0.03), len(self._sources))
@@ -103,7 +126,7 @@ class Simulation:
         state.advance(t)
         up, speed = state.ports()
         phase, link_speed = self._phase_at(t), state.link_speed()
-        flow = self._traffic.at(phase, link_speed, self._rng)
+        flow = self._traffic.at(self._jobs.at(phase), link_speed, self._rng, self._unused.at(state.active))
         return World(
             topo=self.topology, noise=self.noise, t=t, interval=self.scenario.interval, phase=phase,
             active=state.active, link_speed=link_speed, up=up, speed=speed, flow=flow, dead=state.dead,
@@ -167,9 +190,11 @@ def _sources(topo: Topology) -> list[_Source]:
 def _racks(topo: Topology) -> list[_Source]:
     out = []
     for r, rack in enumerate(topo.racks.name):
-        feeds = np.flatnonzero(topo.feeds.rack == r)
-        if len(feeds):
-            out.append(_source(topo, rack, {"feed": feeds}, ()))
+        feeds, psu0 = np.flatnonzero(topo.feeds.rack == r), int(topo.racks.psu0[r])
+        rows: dict[str, Rows | slice] = {"feed": feeds, "psu": slice(psu0, psu0 + int(topo.racks.n_psus[r]))}
+        source = _source(topo, rack, rows, ())
+        if source.rows:
+            out.append(source)
     return out
 
 

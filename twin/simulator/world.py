@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from twin.frames import Column
+from twin.frames import UNKNOWN_U64, Column
 from twin.metrics import REGISTRY
 from twin.simulator.scenario import Fault, Phase
 from twin.simulator.traffic import Flow
@@ -73,11 +73,19 @@ class Signals:
         self.counters.setdefault(kind, {})[metric] = (value, rate)
 
     def columns(self, kind: str, rows: Rows | slice, seconds: float) -> dict[str, Column]:
-        """What a source reads of these rows, `seconds` into the interval."""
+        """What a source reads of these rows, `seconds` into the interval; no counter that none of them has."""
         out: dict[str, Column] = {m: v[rows] for m, v in self.gauges.get(kind, {}).items()}
         for metric, (value, rate) in self.counters.get(kind, {}).items():
             now = value[rows] + rate[rows] * seconds
-            out[metric] = now if REGISTRY[kind, metric].unit in _FRACTIONAL else now.astype(np.uint64)
+            known = ~np.isnan(now)
+            if not known.any():
+                continue
+            if REGISTRY[kind, metric].unit in _FRACTIONAL:
+                out[metric] = now
+            elif known.all():
+                out[metric] = now.astype(np.uint64)
+            else:
+                out[metric] = np.where(known, np.nan_to_num(now).astype(np.uint64), UNKNOWN_U64)
         return out
 
 

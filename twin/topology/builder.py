@@ -74,6 +74,7 @@ class Builder:
     labels: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     jobs: list[tuple[str, tuple[int, ...], str]] = field(default_factory=list)
+    site_watts: float | None = None
     _switches: list[tuple[str, str, int, int, int, int]] = field(default_factory=list)
     _links: list[tuple[int, int, int, int, float, int]] = field(default_factory=list)  # not yet in a block
     _blocks: list[LinkBlock] = field(default_factory=list)
@@ -238,6 +239,7 @@ class Builder:
             labels=dict(self.labels),
             notes=tuple(self.notes),
             plane_kind=plane_kind(ports, nics),
+            site_watts=self.site_watts,
         )
 
     def _build_nodes(self) -> Nodes:

@@ -18,6 +18,8 @@ def to_wiring(topo: Topology) -> dict[str, Any]:
         out["ranges"] = False
     out |= {"nodes": nodes(topo), "switches": switches(topo), "links": _links(topo)}
     out |= {"domains": domains(topo), "racks": racks(topo)}
+    if topo.site_watts is not None:
+        out["site_watts"] = topo.site_watts
     if topo.jobs:
         out["jobs"] = jobs(topo)
     return out

@@ -164,6 +164,7 @@ class Topology:
     labels: dict[str, str] = field(default_factory=dict)  # address -> original name
     notes: tuple[str, ...] = ()  # what an importer had to decide
     plane_kind: PlaneKind = "none"
+    site_watts: float | None = None  # what the whole site may draw, where something says so
 
     # --- names ---
 

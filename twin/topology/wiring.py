@@ -77,6 +77,7 @@ class _Reader:
             named = self._lists(("jobs", i, "nodes"), Entry("", self.wiring.ranges), job.nodes)[0]
             rows = [self._find_node(n, ("jobs", i, "nodes", k)) for k, n in named]
             self.builder.jobs.append((job.name, tuple(r for r in rows if r is not None), job.collective))
+        self.builder.site_watts = self.wiring.site_watts
         if self.problems:
             raise InputError([told[0] + more(len(told)) for told in self.problems.values()])
         return self.builder.build()

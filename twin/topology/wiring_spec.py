@@ -117,5 +117,6 @@ class Wiring(Strict):
     links: list[LinkSpec] = []
     domains: list[DomainSpec] = []
     racks: list[RackSpec] = []
+    site_watts: float | None = Field(None, gt=0)
     jobs: list[JobSpec] = []
     accept: list[Accept] = []

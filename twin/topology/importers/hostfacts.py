@@ -87,6 +87,7 @@ def refine(topo: Topology, facts: Mapping[str, HostFacts], sizes: Sizes) -> Topo
     Raises InputError for a name or pattern that no host has.
     """
     builder = Builder(topo.name, topo.planes, labels=dict(topo.labels), notes=list(topo.notes), jobs=list(topo.jobs))
+    builder.site_watts = topo.site_watts
     feeds: dict[int, list[tuple[str, float]]] = {}
     for feed, rack, watts in zip(topo.feeds.name, topo.feeds.rack.tolist(), topo.feeds.watts.tolist(), strict=True):
         feeds.setdefault(rack, []).append((feed, watts))

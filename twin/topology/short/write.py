@@ -32,6 +32,8 @@ def to_short(topo: Topology) -> Row:
     out["links"] = short_links(topo)
     out["domains"] = _domains(topo)
     out["racks"] = fold([_rack(rack) for rack in explicit.racks(topo)], ())
+    if topo.site_watts is not None:
+        out["site_watts"] = topo.site_watts
     if topo.jobs:
         out["jobs"] = [{**job, "nodes": _one(fold_list(job["nodes"]))} for job in explicit.jobs(topo)]
     return out
