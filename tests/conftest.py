@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-# Debian package -> a program it brings
+# Debian package -> a program it brings, or a pattern of files
 PROGRAMS = {
     "ibsim-utils": "ibsim",
     "opensm": "opensm",
@@ -24,12 +25,19 @@ PROGRAMS = {
     "mosquitto": "mosquitto",
     "prometheus": "prometheus",
     "prometheus-node-exporter": "prometheus-node-exporter",
+    "python3-simgrid": "/usr/lib/python3/dist-packages/simgrid.*.so",
 }
 _PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
 
 
 def in_ci() -> bool:
     return os.environ.get("CI", "").lower() in ("1", "true", "yes")
+
+
+def _installed(program: str) -> bool:
+    if "/" in program:
+        return any(Path("/").glob(program.lstrip("/")))
+    return shutil.which(program, path=_PATH) is not None
 
 
 def give_up(reason: str) -> None:
@@ -46,6 +54,6 @@ def unavailable() -> Callable[[str], None]:
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("service"):
-        missing = [name for name in marker.args if shutil.which(PROGRAMS[name], path=_PATH) is None]
+        missing = [name for name in marker.args if not _installed(PROGRAMS[name])]
         if missing:
             give_up(f"not installed: {', '.join(missing)} (apt-get install {' '.join(missing)})")

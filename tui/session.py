@@ -202,6 +202,7 @@ class FeedSession(Spoken):
         stop = time.monotonic() + BATCH_SECONDS
         while self._waiting and time.monotonic() < stop:
             self._twin.ingest(self._waiting.popleft())
+            self.hear(self._twin)
         return self._fresh.snapshot()
 
 

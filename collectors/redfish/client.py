@@ -33,7 +33,7 @@ MOST_REDIRECTS = 3
 REFUSED_PAUSE_S = 300.0  # after a refused password: BMCs lock an account after a few, often five
 LONGEST_PAUSE_S = 600.0  # that a BMC may ask for
 IDLE_S = 4.0  # a connection is given back before the BMC drops it
-CLOSING_S = 0.8  # for saying goodbye
+CLOSING_S = 2.5  # for saying goodbye; the supervisor gives a little more
 
 _REDIRECTS = frozenset((301, 302, 307, 308))
 
@@ -69,12 +69,16 @@ class Bmc:
         self._closed_until = 0.0  # of the loop's clock: no request before
         self._closed_why = ""
         self._sni = {} if server_name is None else {"sni_hostname": server_name}
-        self._http = _library().AsyncClient(
-            verify=trusted or ssl.create_default_context(),
-            trust_env=False,
-            headers={"Accept": "application/json", "OData-Version": "4.0"},
-            limits=_library().Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=IDLE_S),
+        self._trusted = trusted or ssl.create_default_context()
+        self._http = self._connection()
+
+    def _connection(self) -> httpx.AsyncClient:
+        limits = _library().Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=IDLE_S)
+        headers = {"Accept": "application/json", "OData-Version": "4.0"}
+        client: httpx.AsyncClient = _library().AsyncClient(
+            verify=self._trusted, trust_env=False, headers=headers, limits=limits
         )
+        return client
 
     async def get(self, path: str) -> Page:
         """One page."""
@@ -93,12 +97,14 @@ class Bmc:
 
     async def close(self) -> None:
         """Ends the session, since a BMC has few, and the connection."""
+        await self._http.aclose()  # a request that was given up may hold the connection
         if self._session is not None:
+            self._http = self._connection()
             with suppress(CollectorError, TimeoutError):
                 async with asyncio.timeout(CLOSING_S):
                     await self._send("DELETE", self._session)
+            await self._http.aclose()
         self._headers, self._session = {}, None
-        await self._http.aclose()
 
     # --- who we are ---
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tests.benchmarks import codec, fabric, host, ingest, nvml, prometheus, startup, wiring
+from tests.benchmarks import codec, fabric, flows, host, ingest, nvml, prometheus, startup, wiring
 
 ALL = {
     "startup": startup.run,
@@ -13,6 +13,7 @@ ALL = {
     "wiring": wiring.run,
     "nvml": nvml.run,
     "fabric": fabric.run,
+    "flows": flows.run,
     "host": host.run,
     "prometheus": prometheus.run,
 }

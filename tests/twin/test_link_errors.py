@@ -154,6 +154,34 @@ def test_a_source_that_falls_silent_does_not_clear_errors() -> None:
     assert told(found) == [("link_errors", "", "h1/nic0/p0")] and found[0].is_open
 
 
+def test_what_a_port_counts_while_it_trains_unseen_is_no_error_of_its_link() -> None:
+    """It went down and came back between two readings: only its own counter of downs tells."""
+    hand = Counting(star())
+    hand.set("link_downed", 0.0)
+    hand.set("symbol_errors", 0.0)
+    hand.run(10)
+    hand.jump("link_downed", 1001.0, "h1/nic0/p0")
+    hand.jump("symbol_errors", 1040.0, "h1/nic0/p0")
+    hand.run(11)
+    hand.jump("symbol_errors", 1060.0, "h1/nic0/p0")
+    hand.run(40)
+    assert hand.finish() == []
+
+
+def test_a_switch_that_was_away_and_counts_anew_has_no_errors() -> None:
+    hand = Counting(star())
+    hand.set("symbol_errors", 0.0)
+    hand.run(10)
+    hand.silent = {"leaf", "h0", "h1", "h2", "h3"}
+    hand.run(60)
+    hand.silent = set()
+    for count in (1040.0, 1060.0):
+        hand.jump("symbol_errors", count, "leaf/p0", "leaf/p1")
+        hand.run(hand.time + 2)
+    hand.run(90)
+    assert not [i for i in hand.finish() if i.kind == "link_errors"]
+
+
 def test_twelve_downs_counted_at_once_are_a_flapping_link() -> None:
     """`link_downed` that rose by more than ten between two readings (Nebius soperator issue 481)."""
     hand = Counting(star())

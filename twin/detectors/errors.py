@@ -59,7 +59,7 @@ class ErrorDetector:
         self._scale = np.maximum(1.0, np.nan_to_num(topo.port_speed, nan=_REFERENCE) / _REFERENCE)
         self._most = np.nan_to_num(topo.port_speed, nan=_REFERENCE) / _SMALLEST
         self._came_up = np.zeros(n, np.int64)  # when each port's link was last seen to come up
-        self._was_up = np.ones(n, bool)
+        self._was_up, self._falls = np.ones(n, bool), np.zeros(n, np.int64)
         self._bad: dict[str, Bool] = {m: np.zeros(n, bool) for m in METRICS}
         self._counts: dict[str, _Count] = {}
         self._first: dict[str, int] = {}  # when each cause was first seen as such
@@ -97,8 +97,10 @@ class ErrorDetector:
     def _steady(self, scene: Scene) -> Bool:
         """Ports whose link has been up for a while; one of which nobody ever told the state has. One that was read
         before and is not now (both switches of it may be dead) may train again unseen."""
-        up = np.append(scene.links.up, np.nan)[self.topo.ports.link]
-        self._came_up[(up == 1) & ~self._was_up] = scene.now
+        up, falls = (np.append(of, 0)[self.topo.ports.link] for of in (scene.links.up, scene.links.falls))
+        unseen = falls > self._falls  # down and up again between two readings: only the port's own count tells
+        self._came_up[(up == 1) & (~self._was_up | unseen)] = scene.now
+        self._falls = falls
         silent = np.isnan(up) & (np.append(scene.links.sampled, 0)[self.topo.ports.link] > 0)
         self._was_up = np.where(np.isnan(up), self._was_up & ~silent, up == 1)
         training = scene.now - self._came_up < ns(self.rules.settle)
@@ -153,7 +155,7 @@ class ErrorDetector:
         return [self._finding(address, cause, scene) for address, cause in causes.items()]
 
     def _finding(self, address: str, cause: Cause, scene: Scene) -> Finding:
-        """One cause; ready when it has been the same until all were read: more links may yet join it."""
+        """One cause; ready when no more links can be seen to join it, or it was the same until all were read."""
         links = self.topo.links
         ends = np.concatenate([links.a[cause.links], links.b[cause.links]])
         found = []
@@ -166,13 +168,23 @@ class ErrorDetector:
         # anew when another counter or port joins in, and with each power of ten
         signature = tuple((q.metric, q.ports, int(np.log10(max(q.errors, 1)))) for q in found)
         tell = partial(self._teller.tell, cause, address, tuple(found))
-        ready = scene.now - self._first[address] >= ns(one_report(scene.sources))
+        ready = not self._may_grow(cause) or scene.now - self._first[address] >= ns(one_report(scene.sources))
         ports = self.topo.port_names
         scope = frozenset((address, *(ports[p] for p in ends.tolist())))
         return Finding(
             "link_errors", address, cause.since, ready, NO_LINKS, signature, tell,
             covers=self._smaller(cause), scope=scope,
         )  # fmt: skip
+
+    def _may_grow(self, cause: Cause) -> bool:
+        """Whether other links of its devices have errors too, though within their budget so far."""
+        some = np.any([c.readings > 0 for c in self._counts.values()], axis=0)
+        links = self.topo.links
+        suspect = some[links.a] | some[links.b]
+        suspect[cause.links] = False
+        ends = self.topo.link_ends
+        mine = np.concatenate([end[cause.links] for end in ends])
+        return any(bool(np.isin(end[suspect], mine).any()) for end in ends)
 
     def _smaller(self, cause: Cause) -> frozenset[str]:
         """Links, and devices at their other ends, that it stands for when they were told before."""
