@@ -133,12 +133,13 @@ def test_the_pass_runs_beside_the_screen(trace: Trace, path: Path) -> None:
 
 
 def test_closing_ends_the_pass(trace: Trace) -> None:
+    before = threading.active_count()
     player = Player(trace)
     player.close()
     player.start_scan()
     assert player.wait(60)
     assert player.scanned < 1.0
-    assert threading.active_count() < 20
+    assert threading.active_count() <= before + 1, "the pass is over, or on its last step"
 
 
 def test_incidents_are_found_along_the_timeline(trace: Trace) -> None:
