@@ -149,7 +149,19 @@ class SnmpSpec(Strict):
         return self
 
 
-class PrometheusSpec(Strict):
+class MetricsSpec(Strict):
+    """What stores and exporters of Prometheus metrics have in common."""
+
+    profile: Words = Field(min_length=1)
+    username: str | None = None
+    password: Secret | None = None
+    token: Secret | None = None
+    tls: TlsSpec | None = None
+    names: dict[str, str] = {}
+    ports: dict[str, dict[str, str]] = {}
+
+
+class PrometheusSpec(MetricsSpec):
     """A Prometheus-compatible server. profile: names of shipped profiles, or files.
 
     selector: label matchers for every query, such as `cluster="a"`. names: entities as the store calls them to
@@ -157,29 +169,15 @@ class PrometheusSpec(Strict):
     """
 
     url: str
-    profile: Words = Field(min_length=1)
     selector: str = ""
-    username: str | None = None
-    password: Secret | None = None
-    token: Secret | None = None
-    tls: TlsSpec | None = None
-    names: dict[str, str] = {}
-    ports: dict[str, dict[str, str]] = {}
     every: Duration = 5.0
     deadline: Duration = 10.0
 
 
-class ExporterSpec(Strict):
+class ExporterSpec(MetricsSpec):
     """Exporters, scraped directly. targets: node or switch of the wiring -> URL. profile: as for prometheus."""
 
     targets: dict[str, str] = Field(min_length=1)
-    profile: Words = Field(min_length=1)
-    username: str | None = None
-    password: Secret | None = None
-    token: Secret | None = None
-    tls: TlsSpec | None = None
-    names: dict[str, str] = {}
-    ports: dict[str, dict[str, str]] = {}
     every: Duration = 1.0
     deadline: Duration = 5.0
 

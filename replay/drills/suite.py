@@ -34,6 +34,7 @@ class FluentDrill:
         from twin.errors import InputError
         from twin.simulator.scenario import WORKLOADS, Phase, Scenario
         from twin.topology.presets import PRESETS, check_parameters, unknown_preset
+        from twin.topology.presets import preset as preset_
 
         if preset not in PRESETS:
             raise InputError(unknown_preset(preset))
@@ -47,6 +48,7 @@ class FluentDrill:
         )
         self._expected: list[dict[str, Any]] = []
         self._result: Result | None = None
+        self._topology = preset_(preset, **sizes)
 
     def fault(
         self, action: str, target: str, *, at: float | str, until: float | str | None = None, **options: Any
@@ -112,10 +114,7 @@ class FluentDrill:
         drill = Drill(self._scenario.name, self.scenario, wanted, False)
         if self._result is None:
             self._result = run_drill(drill)
-        from twin.topology.presets import preset
-
-        topo = preset(self._scenario.preset, **self._scenario.parameters)
-        return judge(drill, self._result.incidents, self._result.start, topo)
+        return judge(drill, self._result.incidents, self._result.start, self._topology)
 
     @property
     def scenario(self) -> Any:

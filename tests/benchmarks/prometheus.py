@@ -15,6 +15,7 @@ from collectors.prometheus.places import Places
 from collectors.prometheus.profiles import load_profiles
 from collectors.prometheus.query import PrometheusCollector
 from collectors.prometheus.scrape import ExporterCollector
+from tests.benchmarks.measure import compare
 from twin.sitespecs import PrometheusSpec
 from twin.topology.model import Topology
 from twin.topology.presets import preset
@@ -48,7 +49,7 @@ def _page(topology: Topology) -> str:
 
     mine = _cpu(ours, ROUNDS)
     stock = _cpu(lambda: list(text_string_to_metric_families(pages[0].body.decode())), 5)
-    return _row(f"page of {len(collector._page.keys)} readings", mine, "prometheus_client", stock)
+    return compare(f"page of {len(collector._page.keys)} readings", mine, "prometheus_client", stock)
 
 
 def _answer(topology: Topology) -> str:
@@ -59,7 +60,7 @@ def _answer(topology: Topology) -> str:
     first = _cpu(lambda: collector._read(next(rest)), 1)
     known = _cpu(lambda: collector._read(next(rest)), len(replies) - 1)
     stock = _cpu(lambda: json.loads(replies[0].body), 3)
-    return f"{_row('100,000 known series', known, 'json.loads', stock)}   (when they are new: {first:.2f} s)"
+    return f"{compare('100,000 known series', known, 'json.loads', stock)}   (when they are new: {first:.2f} s)"
 
 
 def _http() -> Http:
@@ -117,7 +118,3 @@ def _cpu(work: Callable[[], object], rounds: int) -> float:
         work()
         times.append(time.process_time() - start)
     return statistics.median(times)
-
-
-def _row(name: str, ours: float, peer: str, theirs: float) -> str:
-    return f"{name}: {ours * 1e3:8.2f} ms   {peer}: {theirs * 1e3:8.2f} ms   ratio {ours / theirs:.3f}"
