@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -74,16 +75,20 @@ class NvmlCollector:
         self._nvlinks: Links | None = None
         self._last: tuple[list[Gpu], Values] | None = None
         self._released = False
+        self._sampling = threading.Lock()
+        self._ready: Sample | None = None  # of the attempt that came to its end
 
     async def collect(self) -> Sample:
         """A frame of GPUs and one of NVLinks. Raises CollectorError where NVML gives nothing at all."""
         if self._released:
             raise CollectorError("NVML is released, for a GPU reset or a driver update; it is not read until resumed")
         done: set[int] = set()
+        self._ready = None
         problem = await self._read(done)
         if not any(row >= 0 for row in done) and (problem is not None or self._machine.gpus):
             raise problem or CollectorError(f"NVML: no GPU answered within {self.deadline * _USED:g} s")
-        return self._sample(done)
+        with self._sampling:
+            return self._ready or self._sample(done)
 
     async def _read(self, done: set[int]) -> CollectorError | None:
         """Reads GPU after GPU; their rows go to `done`. One that takes too long is left, and the rest read anew."""
@@ -92,9 +97,7 @@ class NvmlCollector:
         while True:
             attempt = Attempt()
             try:
-                if await self._lane.run(
-                    partial(self._machine.read, attempt, done), partial(self._left, attempt, end)
-                ):
+                if await self._lane.run(partial(self._work, attempt, done), partial(self._left, attempt, end)):
                     return None
             except CollectorError as problem:
                 return problem
@@ -106,6 +109,13 @@ class NvmlCollector:
             self._lane = Lane("NVML")
             if loop.time() >= end:
                 return None
+
+    def _work(self, attempt: Attempt, done: set[int]) -> None:
+        """In the lane's thread. The sample is made there as well: the answers are in the cache of its core."""
+        self._machine.read(attempt, done)
+        with self._sampling:
+            if not attempt.abandoned:
+                self._ready = self._sample(done)
 
     def _left(self, attempt: Attempt, end: float) -> float:
         """For how many seconds to wait, for the GPU it is in and for all together."""

@@ -90,7 +90,7 @@ class _Inline(NvmlCollector):
     async def _read(self, done: set[int]) -> None:
         from collectors.nvml.machine import Attempt
 
-        self._machine.read(Attempt(), done)
+        self._work(Attempt(), done)
 
 
 def _each(devices: list[Any], read: Callable[[Any], object]) -> Read:

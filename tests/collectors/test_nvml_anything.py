@@ -79,9 +79,9 @@ def given_by(source: Source, scope: int, script: Answers, *, counter: bool) -> F
     value = meant(script[source.field, scope])
     if value is None:
         return None
+    natural = value >= 0 and value.denominator == 1  # a counter that is none before it is scaled is not believed
     value *= Fraction(str(source.scale))
-    whole = value >= 0 and value.denominator == 1 and value < 2**64 - 1
-    return value if whole or not counter else None
+    return value if not counter or (natural and value < 2**64 - 1) else None
 
 
 def reported(sample: Sample) -> dict[tuple[str, str], int | float | None]:
