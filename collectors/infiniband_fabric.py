@@ -246,7 +246,8 @@ def build(spec: InfinibandSpec, site: Site) -> list[Collector]:
             "(plane: A), one collector a plane"
         )
     row = topo.planes.index(plane) if plane is not None else (0 if topo.planes else -1)
-    mine = [name for name, p in zip(topo.port_names, topo.ports.plane.tolist(), strict=True) if p == row]
+    # what is in no plane (storage) is read by whoever sees it
+    mine = [n for n, p in zip(topo.port_names, topo.ports.plane.tolist(), strict=True) if p in (row, -1)]
     name = f"infiniband:{plane}" if plane is not None else "infiniband"
     collector = InfinibandFabricCollector(
         name=name, expected=mine, interval=spec.every, discover_every=spec.discover_every,

@@ -36,7 +36,7 @@ def clean(name: str) -> str:
 
 def natural(name: str) -> list[tuple[int, int, str]]:
     """A sort key under which `n2` comes before `n10`."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in _DIGITS.split(name) if part]
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _DIGITS.split(name) if part]
 
 
 def link_name(a: str, b: str) -> str:

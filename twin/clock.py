@@ -6,7 +6,8 @@ is behind when its clock runs as ours does all the same. A jump that a second so
 and is believed. Frames of our own supervisor are always believed.
 
 Late is not wrong: an old reading keeps its time. Readings that come in a heap, or ever later, are late; so are those
-of a collector that was seen to take that long (`measure`). Only a steady lag is a clock.
+of a collector that was seen to take that long (`measure`). Only a steady lag is a clock, and who is behind never
+carries time on: when its lag ends its offset does too.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ class Clocks:
                 known.offset = time - self.now
         elif not trusted:
             self._follow(source, known, time, interval)
+            if known.offset < 0 and time - known.offset > self.now and self._others(source):
+                known.offset = min(0, time - self.now)  # it was late and catches up, or its clock was set
         known.raw = max(known.raw, time)
         corrected = time - known.offset
         known.corrected = max(known.corrected, corrected)

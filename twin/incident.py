@@ -90,8 +90,7 @@ class Incident:
     @property
     def id(self) -> str:
         """The same for the same incident in every run over the same frames."""
-        key = f"{self.kind}\n{self.cause}\n{self.detected}".encode()
-        return blake2b(key, digest_size=6).hexdigest()
+        return incident_id(self.kind, self.cause, self.detected)
 
     @property
     def is_open(self) -> bool:
@@ -134,6 +133,11 @@ class Incident:
             "summary": self.summary,
             "advice": self.advice,
         }
+
+
+def incident_id(kind: str, cause: str, detected: int) -> str:
+    """The id of what was detected then, ns."""
+    return blake2b(f"{kind}\n{cause}\n{detected}".encode(), digest_size=6).hexdigest()
 
 
 def to_json_lines(incidents: tuple[Incident, ...]) -> bytes:

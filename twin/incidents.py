@@ -146,10 +146,11 @@ class Ledger:
             self._take_history(finding, incident)
 
     def _take_history(self, finding: Finding, incident: Incident) -> None:
-        """The downs that made it a flapping link were told one by one: they are part of it now."""
+        """The downs that made it flap, of a link or of a device that restarts, were told one by one: they are part of
+        it now."""
         for place, old in enumerate(self._closed):
             recent = old.resolved is not None and old.resolved >= finding.since
-            if (old.kind, old.cause) == ("link_down", finding.cause) and recent and old.superseded_by is None:
+            if old.kind in _CLAIMING and old.cause == finding.cause and recent and old.superseded_by is None:
                 self._closed[place] = replace(old, superseded_by=incident.id)
 
     def _again(self, now: int, finding: Finding) -> Incident | None:

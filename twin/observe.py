@@ -148,6 +148,8 @@ class Observer:
             node=_values(kinds["node"]),
             psu=_values(kinds["psu"]),
             feed=_values(kinds["feed"]),
+            nvlink=_nvlinks(kinds["nvlink"]) if "nvlink" in kinds else {},
+            age={kind: _age(kinds[kind], now) for kind in ("node", "psu", "feed", "nvlink") if kind in kinds},
         )
 
     def _history(self) -> History:
@@ -163,6 +165,18 @@ class Observer:
 
 def _values(kind: KindState) -> dict[str, F64]:
     return {name: s.value.copy() for name, s in kind.series.items()}
+
+
+def _nvlinks(kind: KindState) -> dict[str, F64]:
+    """`up`, and `errors`: all kinds of them together, a second; NaN where none is known."""
+    rates = [s.value for name, s in kind.series.items() if name.endswith("_errors")]
+    shown = {"up": kind.value("up").copy()}
+    if rates:
+        total = rates[0].copy()
+        for rate in rates[1:]:
+            total = np.where(np.isnan(total), rate, total + np.nan_to_num(rate))
+        shown["errors"] = total
+    return shown
 
 
 def _age(kind: KindState, now: int) -> F64:

@@ -242,6 +242,16 @@ class PowerModel:
         topo = self.topo
         return topo.nodes.name[holder] if holder < self.n_nodes else topo.racks.name[holder - self.n_nodes]
 
+    def unpowered(self, lost: Bool, dark: Bool) -> Ints:
+        """Rows of the nodes that have no supply, no shelf and no feed left. lost: bool[psus], dark: bool[feeds]."""
+        count = np.bincount(self.psu_holder, minlength=self.n)
+        none_left = (count > 0) & (np.bincount(self.psu_holder[lost], minlength=self.n) == count)
+        racks = self.topo.feeds.rack
+        feeds = np.bincount(racks, minlength=self.n_racks)
+        all_feeds = (feeds > 0) & (np.bincount(racks[dark], minlength=self.n_racks) == feeds)
+        dark_rack = np.append(none_left[self.n_nodes :] | all_feeds, False)
+        return np.flatnonzero(none_left[: self.n_nodes] | dark_rack[self.topo.nodes.rack])
+
     def nodes_of(self, holder: int) -> Ints:
         """Node rows of a holder; all nodes for the site, which is the holder after the last."""
         if holder < self.n_nodes:

@@ -121,3 +121,5 @@ class Snapshot:
     node: Mapping[str, F64] = field(default_factory=dict)  # metric -> [nodes]
     psu: Mapping[str, F64] = field(default_factory=dict)  # metric -> [psus]
     feed: Mapping[str, F64] = field(default_factory=dict)  # metric -> [feeds]
+    nvlink: Mapping[str, F64] = field(default_factory=dict)  # `up`, `errors` a second -> [nvlinks], where reported
+    age: Mapping[str, F64] = field(default_factory=dict)  # kind (node, psu, feed, nvlink) -> seconds, NaN never

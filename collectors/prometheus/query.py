@@ -48,9 +48,7 @@ class PrometheusCollector:
     ) -> None:  # fmt: skip
         self.name, self.interval, self.deadline = name, interval, deadline
         self._api, self._http, self._clock = api, http, clock
-        names = sorted({series for profile in profiles for series in profile.series})
-        matchers = ['__name__=~"' + "|".join(names) + '"', *([selector] if selector else [])]
-        self._query = "{" + ",".join(matchers) + "}"
+        self._query = selector_of(profiles, selector)
         self._known = Known(places, lambda device, profile: f"{device}:{profile}", labels_of)
         self._rhythm = Rhythm(interval)
         self._answered: float | None = None  # monotonic seconds of the last answer
@@ -87,6 +85,13 @@ class PrometheusCollector:
             columns = {"interval_seconds": np.array(list(intervals.values()))}
             frames.append(Frame(frame_time(self._clock), self.name, "source", tuple(intervals), columns))
         return Sample(frames, warnings)
+
+
+def selector_of(profiles: Sequence[Profile], selector: str) -> str:
+    """All series that profiles know, narrowed by the label matchers of a site."""
+    names = sorted({series for profile in profiles for series in profile.series})
+    matchers = ['__name__=~"' + "|".join(names) + '"', *([selector] if selector else [])]
+    return "{" + ",".join(matchers) + "}"
 
 
 class Rhythm:

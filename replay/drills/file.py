@@ -79,6 +79,8 @@ class FaultSpec(Strict):
     rate: Annotated[float, Field(gt=0)] | None = None
     level: Annotated[float, Field(ge=0)] | None = None
     code: int | None = None
+    late: Annotated[Time, Field(gt=0)] | None = None
+    watts: Annotated[float, Field(ge=0)] | None = None
     speed_fraction: Annotated[float, Field(gt=0, lt=1)] | None = None
     capacity_fraction: Annotated[float, Field(ge=0, lt=1)] | None = None
     period: Time = 5.0
@@ -93,6 +95,8 @@ class FaultSpec(Strict):
             raise ValueError(f"until ({self.until:g} s) must come after at ({self.at:g} s)")
         if chosen == ["degrade"] and (self.speed_fraction is None) == (self.capacity_fraction is None):
             raise ValueError("degrade takes either speed_fraction or capacity_fraction")
+        if (chosen == ["lag"]) != (self.late is not None):
+            raise ValueError("lag takes late: by how much, as in `late: 4s`; nothing else does")
         return self
 
     def fault(self) -> Fault:
@@ -102,7 +106,7 @@ class FaultSpec(Strict):
         return Fault(
             action, target, self.at, self.until,
             self.speed_fraction, self.capacity_fraction, self.period, self.down, other,
-            self.kind, self.rate, self.level, self.code,
+            self.kind, self.rate, self.level, self.code, self.late, self.watts,
         )  # fmt: skip
 
 

@@ -28,6 +28,7 @@ class Ticket:
     place: frozenset[str]
     within: float = 30.0
     lasts: float = 20.0
+    form: str = ""  # the class that the incident must have
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +65,18 @@ def pick(rng: Rng, rows: npt.NDArray[np.intp]) -> int | None:
     return int(rng.choice(rows)) if len(rows) else None
 
 
-def _link_place(topo: Topology, row: int) -> frozenset[str]:
+def link_place(topo: Topology, row: int) -> frozenset[str]:
     """Both devices of a link, its plane's name not: two links of a plane may break at once."""
     a, b = topo.port_names[topo.links.a[row]], topo.port_names[topo.links.b[row]]
     return frozenset((a.split("/")[0], b.split("/")[0]))
 
 
-def _link_name(topo: Topology, row: int) -> str:
+def link_name(topo: Topology, row: int) -> str:
     host = topo.links.tier[row] == HOST_LEAF
     return topo.port_names[topo.links.a[row]] if host else topo.link_name(row)
 
 
-def _a_link(topo: Topology, rng: Rng) -> int | None:
+def a_link(topo: Topology, rng: Rng) -> int | None:
     """A host link or a link between switches, as likely each; one that is not alone at its device."""
     host = np.flatnonzero((topo.links.tier == HOST_LEAF) & topo.compute_links)
     upper = np.flatnonzero(topo.links.tier == LEAF_SPINE)
@@ -83,27 +84,27 @@ def _a_link(topo: Topology, rng: Rng) -> int | None:
 
 
 def link_down(topo: Topology, rng: Rng) -> Ticket | None:
-    if (row := _a_link(topo, rng)) is None:
+    if (row := a_link(topo, rng)) is None:
         return None
-    name = _link_name(topo, row)
-    return Ticket("link_down", name, Fault("fail", name, 0), _link_place(topo, row))
+    name = link_name(topo, row)
+    return Ticket("link_down", name, Fault("fail", name, 0), link_place(topo, row))
 
 
 def link_slow(topo: Topology, rng: Rng) -> Ticket | None:
-    if (row := _a_link(topo, rng)) is None:
+    if (row := a_link(topo, rng)) is None:
         return None
-    name = _link_name(topo, row)
+    name = link_name(topo, row)
     fault = Fault("degrade", name, 0, speed_fraction=float(rng.choice([0.25, 0.5, 0.75])))
-    return Ticket("link_slow", name, fault, _link_place(topo, row))
+    return Ticket("link_slow", name, fault, link_place(topo, row))
 
 
 def link_flapping(topo: Topology, rng: Rng) -> Ticket | None:
-    if (row := _a_link(topo, rng)) is None:
+    if (row := a_link(topo, rng)) is None:
         return None
-    name = _link_name(topo, row)
+    name = link_name(topo, row)
     period = float(rng.uniform(4, 8))
     fault = Fault("flap", name, 0, period=period, down=float(rng.uniform(1.2, 2)))
-    return Ticket("link_flapping", name, fault, _link_place(topo, row), within=4 * period + 5, lasts=6 * period)
+    return Ticket("link_flapping", name, fault, link_place(topo, row), within=4 * period + 5, lasts=6 * period)
 
 
 def switch_down(topo: Topology, rng: Rng) -> Ticket | None:
@@ -115,7 +116,7 @@ def switch_down(topo: Topology, rng: Rng) -> Ticket | None:
         return None
     name = topo.switches.name[row]
     links = (topo.ports.switch[topo.links.a] == row) | (topo.ports.switch[topo.links.b] == row)
-    near = (_link_place(topo, int(r)) for r in np.flatnonzero(links))
+    near = (link_place(topo, int(r)) for r in np.flatnonzero(links))
     return Ticket("switch_down", name, Fault("fail", name, 0), frozenset((name, f"in:{plane[row]}")).union(*near))
 
 
@@ -168,16 +169,41 @@ def source_silent(topo: Topology, rng: Rng) -> Ticket | None:
     return Ticket("telemetry_stale", name, Fault("silence", name, 0), frozenset((name,)), lasts=25.0)
 
 
-# Weights: published failure statistics, folded to what a fabric monitor sees (link down or flap 15, half rate or a
-# lost plane 12, switch 5, monitor faults 8, of 100). A node that goes is most of what operators call hardware.
+def collector_failed(topo: Topology, rng: Rng) -> Ticket | None:
+    """A source whose collector says that it fails."""
+    name = str(rng.choice([*topo.nodes.name, *topo.switches.name]))
+    return Ticket("collector_failed", name, Fault("silence", name, 0, kind="failed"), frozenset((name,)))
+
+
+def miscabled(topo: Topology, rng: Rng) -> Ticket | None:
+    """Two cables of one plane that change places at two leaves."""
+    links = np.flatnonzero((topo.links.tier == HOST_LEAF) & topo.compute_links)
+    row = pick(rng, links)
+    if row is None or not len(topo.switches.name):
+        return None
+    leaf = topo.ports.switch[topo.links.b]
+    other = pick(rng, links[(topo.links.plane[links] == topo.links.plane[row]) & (leaf[links] != leaf[row])])
+    if other is None:
+        return None
+    first, second = sorted((row, other))
+    fault = Fault("swap", link_name(topo, first), 0, other=link_name(topo, second))
+    place = link_place(topo, first) | link_place(topo, second)
+    return Ticket("miscabled", link_name(topo, first), fault, place, lasts=25.0)
+
+
+# Weights of all lots: published mixes folded to what a fabric monitor sees: GPU, memory and XID 35 of 100, link down
+# or flapping 15, half rate or a lost plane 12, congestion 12, NVLink 8, switches 5, power 5, monitoring 8. Within one of
+# these, the shares are estimated; nodes and NICs that go are of what is called hardware.
 LINKS: tuple[Lot, ...] = (
-    Lot("link_down", 8, link_down),
-    Lot("link_flapping", 7, link_flapping),
-    Lot("link_slow", 6, link_slow),
-    Lot("plane_down", 3, plane_down),
-    Lot("plane_degraded", 3, plane_degraded),
+    Lot("link_down", 6, link_down),
+    Lot("link_flapping", 5, link_flapping),
+    Lot("link_slow", 4, link_slow),
+    Lot("plane_down", 2, plane_down),
+    Lot("plane_degraded", 2, plane_degraded),
     Lot("switch_down", 5, switch_down),
     Lot("node_down", 4, node_down),
     Lot("nic_down", 2, nic_down),
-    Lot("telemetry_stale", 4, source_silent),
+    Lot("miscabled", 1, miscabled),
+    Lot("telemetry_stale", 5, source_silent),
+    Lot("collector_failed", 3, collector_failed),
 )

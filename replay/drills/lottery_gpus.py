@@ -71,13 +71,29 @@ def nvswitch_down(topo: Topology, rng: Rng) -> Ticket | None:
     return Ticket("nvswitch_down", chip, Fault("fail", chip, 0), frozenset(nodes))
 
 
-# GPU, memory and XID faults are 35 of 100, NVLink 8 (see lottery.py)
+def nvlink_domain_split(topo: Topology, rng: Rng) -> Ticket | None:
+    """A domain over several nodes whose links all go, or one GPU of it that its fabric no longer knows."""
+    spread = [len(np.unique(topo.gpus.node[rows])) for rows in topo.domains.gpu_rows]
+    domain = pick(rng, np.flatnonzero(np.array(spread) >= 2))
+    if domain is None:
+        return None
+    rows = topo.domains.gpu_rows[domain]
+    if rng.random() < 0.5:
+        gpu = topo.gpu_names[int(rng.choice(rows))]
+        return Ticket("nvlink_domain_split", gpu, Fault("hurt", gpu, 0, kind="fabric"), _node(gpu))
+    name = f"domain:{topo.domains.name[domain]}"
+    nodes = frozenset(topo.nodes.name[n] for n in topo.gpus.node[rows].tolist())
+    return Ticket("nvlink_domain_split", name, Fault("fail", name, 0), nodes)
+
+
+# see lottery.py
 GPUS: tuple[Lot, ...] = (
     Lot("gpu_lost", 10, gpu_lost),
     Lot("gpu_error", 12, gpu_error),
     Lot("gpu_throttled", 7, gpu_throttled),
     Lot("gpu_straggler", 6, gpu_straggler, busy=True),
-    Lot("nvlink_down", 4, nvlink_down),
+    Lot("nvlink_down", 3, nvlink_down),
     Lot("nvlink_errors", 2, nvlink_errors),
     Lot("nvswitch_down", 2, nvswitch_down),
+    Lot("nvlink_domain_split", 1, nvlink_domain_split),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tests.benchmarks import codec, fabric, flows, host, ingest, nvml, prometheus, startup, wiring
+from tests.benchmarks import codec, fabric, flows, host, ingest, nvml, prometheus, startup, whatif, wiring
 
 ALL = {
     "startup": startup.run,
@@ -14,6 +14,7 @@ ALL = {
     "nvml": nvml.run,
     "fabric": fabric.run,
     "flows": flows.run,
+    "whatif": whatif.run,
     "host": host.run,
     "prometheus": prometheus.run,
 }

@@ -26,6 +26,8 @@ from tests.rigs.watch import Watch
 from twin.errors import InputError
 from twin.frames import UNKNOWN_U64, Frame
 from twin.site import load_site
+from twin.snapshot import UNKNOWN, UP
+from twin.topology.resolve import resolve
 
 LEAF = "A-leaf-0"
 BIG = 2**60 + 1
@@ -496,6 +498,27 @@ async def test_a_switch_that_restarts_is_a_gap_and_a_link_that_goes_down_is_foun
             assert {"collector_failed", "link_down"} <= kinds <= {"collector_failed", "link_down", "telemetry_stale"}
             assert {i.cause for i in watch.incidents if i.kind == "link_down"} == {"n2/nic0/p0"}
             assert all(h.ok for h in watch.live.health())
+            await watch.live.close()
+            await task
+
+
+async def test_a_dead_target_is_unknown_and_a_state_that_was_sent_on_change_is_current(tmp_path: Path) -> None:
+    """oper-status comes once, when it changes; counters come every sample (gnmic issue 513)."""
+    async with Switch(sonic, lanes()) as alive, Switch(sonic, lanes()) as dead:
+        watch = Watch(site_file(tmp_path, {LEAF: alive.address, "B-leaf-0": dead.address}, every="500ms"))
+        twin = watch.live.twin
+        mine, others = (resolve(twin.topology, name).links for name in (LEAF, "B-leaf-0"))
+
+        def states(links: np.ndarray) -> set[int]:
+            return set(twin.snapshot().link_state[links].tolist())
+
+        async with watch.live:
+            task = asyncio.create_task(watch.run())
+            await watch.until(lambda: states(mine) == states(others) == {UP}, "both switches' ports")
+            await dead.kill()
+            await watch.until(lambda: states(others) == {UNKNOWN}, "ports that nobody reads")
+            assert states(mine) == {UP}
+            assert watch.open_() == [("collector_failed", "gnmi:B-leaf-0")]
             await watch.live.close()
             await task
 

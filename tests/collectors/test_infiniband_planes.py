@@ -71,18 +71,18 @@ async def test_a_switch_lost_on_one_plane_is_told_there_and_the_other_plane_stay
                 return [(p.capacity_fraction, p.known_fraction) for p in watch.live.twin.snapshot().planes]
 
             await watch.until(lambda: planes() == [(1, 1), (1, 1)], "both planes read and whole")
-            await a.unlink(_switch(a, "A-leaf-0"))
+            await a.unlink(switch_id(a, "A-leaf-0"))
             await watch.until(lambda: watch.open_() == [("switch_down", "A-leaf-0")], "one switch_down")
             assert planes()[1] == (1, 1)
             assert watch.standing()[0].affected.names == ("n0", "n1", "n2", "n3") or watch.standing()[0].affected.gpus
-            await a.relink(_switch(a, "A-leaf-0"))
+            await a.relink(switch_id(a, "A-leaf-0"))
             await watch.until(lambda: watch.open_() == [], "its end")
             assert [i.kind for i in watch.incidents] == ["switch_down"]
             await watch.live.close()
             await task
 
 
-def _switch(fabric: IbFabric, name: str) -> str:
+def switch_id(fabric: IbFabric, name: str) -> str:
     """How ibsim's console names a switch of the exported file."""
     line = next(line for line in fabric.netfile.read_text().splitlines() if f'"{name}"' in line and "Switch" in line)
     return line.split('"')[1]

@@ -35,8 +35,14 @@ def rig(unavailable: Callable[[str], None]) -> Iterator[TwoPlanes]:
         yield built
 
 
-def site_file(tmp_path: Path, rig: TwoPlanes) -> Path:
-    """The rig as a user would describe it: explicit wiring and a collector a host and switch."""
+def site_file(tmp_path: Path, rig: TwoPlanes, speeds: dict[str, str] | None = None) -> Path:
+    """The rig as a user would describe it: explicit wiring and a collector a host and switch.
+
+    speeds: what some cables, by their lower ends, are planned at instead.
+    """
+    wiring = rig.site()
+    for cable in wiring["links"]:  # type: ignore[attr-defined]
+        cable["speed"] = (speeds or {}).get(cable["a"], cable["speed"])
     ends = [end for cable in rig.cables for end in (cable.a, cable.b)]
     collectors = []
     for node in rig.nodes:
@@ -46,7 +52,7 @@ def site_file(tmp_path: Path, rig: TwoPlanes) -> Path:
             {"host": {"name": node, "sys": str(rig.sysfs(node)), "every": f"{SAMPLE_S}s", "devices": devices}}
         )
     path = tmp_path / "site.yaml"
-    path.write_text(yaml.safe_dump({"name": "netns", "topology": rig.site(), "collectors": collectors}))
+    path.write_text(yaml.safe_dump({"name": "netns", "topology": wiring, "collectors": collectors}))
     return path
 
 
@@ -136,5 +142,32 @@ async def test_one_cut_cable_is_one_link_and_a_leafs_cables_are_one_switch(rig: 
         assert watch.open_() == [("switch_down", "A-leaf-0")]
         rig.heal(leaf)
         await watch.until(lambda: watch.open_() == [], "the end of it", 20)
+        await watch.live.close()
+        await task
+
+
+async def test_a_cable_that_drops_three_times_flaps_and_one_below_its_plan_is_slow(
+    rig: TwoPlanes, tmp_path: Path
+) -> None:
+    """The kernel calls every veth 10 Gb/s: a cable planned at 25 is slow, those planned below are not."""
+    slow, loose = "h3/nic0/p0", "h1/nic0/p1"
+    watch = Watch(site_file(tmp_path, rig, {slow: "25G"}), tmp_path / "t.mcap")
+    async with watch.live:
+        task = asyncio.create_task(watch.run())
+        await watch.until(lambda: watch.open_() == [("link_slow", slow)], "link_slow", 20)
+        assert watch.standing()[0].effect["speed_fraction"] == pytest.approx(0.4)
+        link = watch.live.twin.topology.ports.link[watch.live.twin.topology.rows("port")[loose]]
+
+        def state() -> int:
+            return int(watch.live.twin.snapshot().link_state[link])
+
+        for _ in range(3):
+            rig.cut([rig.cable(loose)])
+            await watch.until(lambda: state() == 0, "the cable down", 20)
+            rig.heal([rig.cable(loose)])
+            await watch.until(lambda: state() == 1, "the cable up", 20)
+        await watch.until(lambda: ("link_flapping", loose) in watch.open_(), "link_flapping", 20)
+        told = {(i.kind, i.cause) for i in watch.incidents if i.superseded_by is None}
+        assert told == {("link_slow", slow), ("link_flapping", loose)}
         await watch.live.close()
         await task

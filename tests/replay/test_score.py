@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from replay.drills import score as board
+from replay.drills.file import KINDS
 from replay.drills.lottery import LINKS, Ticket, draw
 from replay.drills.score import Planned, Score, judge
 from tui.main import run
 from twin.incident import Incident
+from twin.simulator.faults import FaultState
 from twin.simulator.scenario import Fault
 from twin.topology.presets import preset
 
@@ -48,6 +51,15 @@ def test_an_incident_tells_one_fault_at_most() -> None:
     assert judge(TOPO, [planned(), planned()], [told("link_down", PORT)], "t").found == 1
 
 
+def test_congestion_of_another_class_is_told_wrong() -> None:
+    fault = Fault("congest", PORT, 0, kind="incast")
+    jam = Planned(Ticket("congestion", PORT, fault, frozenset(), form="incast"), 10.0, 30.0)
+    for form, found in (("incast", 1), ("imbalance", 0)):
+        incident = replace(told("congestion", PORT)[0], class_=form)
+        score = judge(TOPO, [jam], [(incident, 12.0, 32.0)], "t")
+        assert (score.found, score.put_in["congestion incast"]) == (found, 1)
+
+
 def test_scores_add_up() -> None:
     total = Score()
     for cause in (PORT, "n001/nic0/p0"):
@@ -63,6 +75,29 @@ def test_faults_drawn_together_share_no_place() -> None:
         assert one is not None
         other = draw(TOPO, rng, LINKS, one.place)
         assert other is None or not one.place & other.place
+
+
+def test_every_kind_of_incident_is_drawn_somewhere() -> None:
+    drawn = set()
+    for name in ("b300-superpod-ethernet", "gb300-nvl72-ethernet", "rtx-pro-6000", "dgx-b200-ndr"):
+        topo = preset(name, **board.SIZES.get(name, {}))
+        tickets = (lot.draw(topo, np.random.default_rng(seed)) for lot in board.LOTS for seed in range(6))
+        drawn |= {t.kind for t in tickets if t is not None}
+    assert drawn == set(KINDS)
+
+
+def test_a_fabric_without_a_place_for_a_fault_draws_none() -> None:
+    pair = preset("dgx-station-pair")
+    drawn = {lot.name for lot in board.LOTS if lot.draw(pair, np.random.default_rng(1)) is not None}
+    assert not drawn & {"plane_silent", "switch_down", "incast", "imbalance", "feed_down", "power_swing", "miscabled"}
+
+
+def test_every_fault_drawn_is_one_that_the_simulator_takes() -> None:
+    rng = np.random.default_rng(8)
+    for name in ("b300-superpod-ethernet", "gb300-nvl72-superpod", "rtx-pro-6000", "mrc-8plane"):
+        topo = preset(name, **board.SIZES.get(name, {}))
+        tickets = [t for lot in board.LOTS for _ in range(5) if (t := lot.draw(topo, rng)) is not None]
+        FaultState(topo, tuple(replace(t.fault, at=1.0, until=2.0) for t in tickets))
 
 
 def test_the_same_seed_draws_the_same_faults() -> None:

@@ -123,6 +123,23 @@ def test_a_clock_that_is_steadily_behind_is_learnt_and_shown() -> None:
     assert source.clock_offset_seconds == pytest.approx(-20, abs=1.2) and source.skewed
 
 
+@pytest.mark.parametrize("steps", [1, 5, 20], ids=["at once", "soon", "slowly"])
+def test_a_clock_that_was_behind_and_is_set_right_carries_time_nowhere(steps: int) -> None:
+    stream = Stream()
+    for _ in range(12):
+        stream.second()
+        stream.port("n0", stream.now - 20)
+    for step in range(1, steps + 1):
+        stream.second()
+        stream.port("n0", stream.now - 20 + 20 * step / steps)
+    for _ in range(6):
+        stream.second()
+        stream.port("n0", stream.now + 0.2)
+    assert abs(stream.twin.time - at(stream.now)) <= NS
+    assert abs(np.nan_to_num(stream.source().clock_offset_seconds)) < 1.2 and stream.link() == 1
+    assert stream.twin.incidents == ()
+
+
 def test_a_collector_that_was_seen_to_take_long_has_no_wrong_clock() -> None:
     stream = Stream()
     told = {"up": 1.0, "interval_seconds": 8.0, "duration_seconds": 8.0, "late": 3.0, "clock_offset_seconds": 0.0}

@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
 from tests.twin.by_hand import ByHand, seconds, told
+from twin.frames import NS, Frame
+from twin.ibtools.netdiscover import parse
+from twin.ibtools.speeds import link_rate
+from twin.simulator.simulation import EPOCH
+from twin.topology.discovery import discover
 from twin.topology.drift import cables_of, mistaken_cables
+from twin.topology.ibexport import to_ibnetdiscover
 from twin.topology.model import Topology
+from twin.topology.resolve import resolve
 from twin.topology.wiring import read_wiring
+from twin.twin import Twin
 from twin.yamlfile import Document
 
 
@@ -82,8 +95,8 @@ def test_two_hosts_that_drop_in_the_same_second_are_one_incident_at_their_switch
     )
 
 
-def test_a_storage_switch_that_fails_claims_no_compute_bandwidth() -> None:
-    """Compute NICs on two leaves, storage NICs of the same hosts on one storage switch (topograph issue 488)."""
+def with_storage() -> Topology:
+    """Compute NICs on two leaves, storage NICs of the same hosts on one storage switch."""
     text = (
         "name: c37\nplanes: [A]\nnodes:\n"
         + rows(*(f"{{name: {n}, gpus: 1, nics: [0, 4], nic_of_gpu: [0]}}" for n in "ABCDEF"))
@@ -99,7 +112,21 @@ def test_a_storage_switch_that_fails_claims_no_compute_bandwidth() -> None:
             "{a: switch1/p60, b: spine1/p0, speed: 400G}", "{a: switch2/p60, b: spine1/p1, speed: 400G}",
         )
     )  # fmt: skip
-    hand = ByHand(wiring(text))
+    return wiring(text)
+
+
+def found_by_discovery(topo: Topology) -> Topology:
+    """The same as a dump of ibnetdiscover shows it, which knows of no planes and mixes both fabrics."""
+    return discover({"A": parse(to_ibnetdiscover(topo))})
+
+
+@pytest.mark.parametrize("seen", [lambda topo: topo, found_by_discovery], ids=["wired", "discovered"])
+def test_a_storage_switch_that_fails_claims_no_compute_bandwidth(seen: Callable[[Topology], Topology]) -> None:
+    """Two fabrics of the same hosts, one of them for storage (topograph issue 488)."""
+    topo = seen(with_storage())
+    assert (len(topo.gpus.node), topo.planes) == (6, ("A",))
+    assert topo.links.plane[resolve(topo, "switch-storage1").links].tolist() == [-1] * 6
+    hand = ByHand(topo)
     hand.run(10)
     hand.up[hand.links("switch-storage1")] = 0
     hand.silent = {"switch-storage1"}
@@ -107,6 +134,18 @@ def test_a_storage_switch_that_fails_claims_no_compute_bandwidth() -> None:
     (incident,) = hand.finish()
     assert (incident.kind, incident.cause, incident.affected.gpus) == ("switch_down", "switch-storage1", 0)
     assert hand.twin.snapshot().planes[0].capacity_fraction == 1
+
+
+@pytest.mark.parametrize("seen", [lambda topo: topo, found_by_discovery], ids=["wired", "discovered"])
+def test_a_compute_leaf_that_fails_beside_storage_costs_its_own_hosts(seen: Callable[[Topology], Topology]) -> None:
+    hand = ByHand(seen(with_storage()))
+    hand.run(10)
+    hand.up[hand.links("switch2")] = 0
+    hand.silent = {"switch2"}
+    hand.run(20)
+    (incident,) = hand.finish()
+    assert (incident.kind, incident.cause, incident.affected.names) == ("switch_down", "switch2", ("D", "E", "F"))
+    assert incident.effect["bandwidth_fraction"] == 0
 
 
 def test_a_swap_across_rails_is_serious_and_a_wrong_port_of_the_right_leaf_is_not() -> None:
@@ -140,3 +179,37 @@ def test_a_source_that_is_lost_makes_its_ports_unknown_and_no_others() -> None:
     assert told(hand.finish()) == [("telemetry_stale", "tor0A")]
     known = hand.twin.snapshot().link_state >= 0
     assert not known[hand.links("tor0A")].any() and known[hand.links("tor1A")].all()
+
+
+def test_a_link_at_half_its_width_is_slow_only_where_the_design_expects_more() -> None:
+    """2X of a 4X HDR port, a split cable as planned, NDR fallen to HDR, one lane of NDR (openucx pull 6553)."""
+    ports = [("2x", "HDR", "200G"), ("2x", "HDR", "100G"), ("4x", "HDR", "400G"), ("1x", "NDR", "400G")]
+    text = (
+        "name: c07\nplanes: [A]\nnodes:\n" + rows(*(f"{{name: {n}, gpus: 1, nics: 1}}" for n in "abcd"))
+        + "switches:\n" + rows("{name: leaf, tier: leaf, plane: A}")
+        + "links:\n"
+        + rows(*(f"{{a: {n}/nic0/p0, b: leaf/p{i}, speed: {ports[i][2]}}}" for i, n in enumerate("abcd")))
+    )  # fmt: skip
+    hand = ByHand(wiring(text))
+    hand.speed = np.array([link_rate(width, speed) for width, speed, _ in ports])
+    hand.run(10)
+    assert {i.cause: i.effect["speed_fraction"] for i in hand.finish() if i.kind == "link_slow"} == {
+        "a/nic0/p0": 0.5, "c/nic0/p0": 0.5, "d/nic0/p0": 0.25,
+    }  # fmt: skip
+
+
+def test_ports_that_are_switched_off_are_down_at_no_rate_and_only_told_where_they_are_planned() -> None:
+    """Disabled ports report a placeholder of 10 or 40 Gb/s (nccl issue 1935); one of them is in no design."""
+    text = (
+        "name: c08\nplanes: [A]\nnodes:\n  - {name: h, gpus: 1, nics: 3}\n  - {name: k, gpus: 1, nics: 1}\n"
+        + "switches:\n" + rows("{name: leaf, tier: leaf, plane: A}")
+        + "links:\n" + rows("{a: h/nic0/p0, b: leaf/p0, speed: 200G}", "{a: h/nic1/p0, b: leaf/p1, speed: 200G}")
+    )  # fmt: skip
+    twin = Twin(wiring(text))
+    names = ("h/nic0/p0", "h/nic1/p0", "h/nic2/p0")
+    for second in range(10):
+        columns = {"up": np.array([1.0, 0, 0]), "speed_bits_per_second": np.array([200e9, 10e9, 40e9])}
+        twin.ingest(Frame(EPOCH + second * NS, "h", "port", names, columns))
+    twin.finish()
+    assert told(list(twin.incidents)) == [("link_down", "h/nic1/p0")]
+    assert twin.snapshot().link_speed.tolist() == [200e9, 0]

@@ -10,7 +10,7 @@ from twin.collectives.formulas import (
     collective_of,
     seconds,
 )
-from twin.collectives.job import Effect, Prediction, effect, predict
+from twin.collectives.job import Effect, Prediction, effect, predict, traffic
 from twin.collectives.technology import Technology, nvlink, technologies
 
 __all__ = [
@@ -29,4 +29,5 @@ __all__ = [
     "predict",
     "seconds",
     "technologies",
+    "traffic",
 ]

@@ -106,14 +106,30 @@ def _network(topo: Topology, router: Router, nics: I64, *, to_all: bool) -> tupl
     domains, lanes = nics.shape
     if domains == 1 or not lanes:
         return (np.inf if domains == 1 else 0.0), ""
-    shifts = np.unique(np.linspace(1, domains - 1, min(domains - 1, _SHIFTS) if to_all else 1).astype(np.int64))
-    source = np.tile(nics, (len(shifts), 1)).ravel()
-    target = np.concatenate([np.roll(nics, -int(shift), axis=0) for shift in shifts]).ravel()
-    load = router.load(source, target, np.full(len(source), 1 / (lanes * len(shifts))))
+    load = router.load(*_flows(nics, to_all=to_all))
     used = np.flatnonzero(load)
     rate = router.capacity[used] / 8 * technologies()["network"].efficiency / load[used]
     row = int(used[rate.argmin()])
     return float(rate.min()), topo.link_name(row % len(topo.links.a)) if row < len(load) - 1 else ""
+
+
+def traffic(topo: Topology, job: Job) -> tuple[I64, I64, F64]:
+    """What a job sends, for every unit that leaves each of its domains: NIC rows from and to, and how much.
+
+    Nothing for a job in one domain. Raises InputError as `predict` does.
+    """
+    nics = _place(topo, job, None).nics
+    if len(nics) == 1 or not nics.shape[1]:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    return _flows(nics, to_all=collective_of(job[2]) == "alltoall")
+
+
+def _flows(nics: I64, *, to_all: bool) -> tuple[I64, I64, F64]:
+    domains, lanes = nics.shape
+    shifts = np.unique(np.linspace(1, domains - 1, min(domains - 1, _SHIFTS) if to_all else 1).astype(np.int64))
+    source = np.tile(nics, (len(shifts), 1)).ravel()
+    target = np.concatenate([np.roll(nics, -int(shift), axis=0) for shift in shifts]).ravel()
+    return source, target, np.full(len(source), 1 / (lanes * len(shifts)))
 
 
 def _place(topo: Topology, job: Job, nvlinks: F64 | None) -> _Place:

@@ -43,11 +43,12 @@ class Root:
 
 @dataclass(slots=True)
 class Trail:
-    """What is known of all ports: wait (shares that lasted), queue (bool: too long a queue), load and its average,
-    full, paused."""
+    """What is known of all ports: wait (shares that lasted), queue (bool: too long a queue), short (bool: known to be
+    no longer than that of others), load and its average, full, paused."""
 
     wait: F64
     queue: Bool
+    short: Bool
     load: F64
     average: F64
     full: Bool
@@ -86,7 +87,10 @@ class BackPressure:
         for device in np.unique(self._to[ends[self._to[ends] >= self._nodes]]).tolist():
             for root in self._behind(device, trail, waits, ends):
                 self._add(out, root)
-        for root in self._standing_out(rows, trail, waits):
+        ups, hosts = self._standing_out(rows, trail)
+        for port in ups.tolist():
+            self._add(out, self._full(port, "imbalance", waits))
+        for root in self._busy_hosts(hosts, list(out.values()), trail, waits):
             self._add(out, root)
         for root in self._queued(trail, waits):
             self._add(out, root)
@@ -138,6 +142,8 @@ class BackPressure:
             if up.any():
                 return self._uplinks(device, full[up], mine, trail, waits)
             hosts = full[self._to[full] < self._nodes]
+            queued = hosts[~trail.short[hosts]]
+            hosts = queued if len(queued) else hosts
             if len(hosts):
                 marked = hosts[trail.queue[hosts]]
                 best = marked if len(marked) else hosts[[int(np.argmax(trail.average[hosts]))]]
@@ -176,20 +182,38 @@ class BackPressure:
                 out.extend(self._full(p, "imbalance", waits) for p in full[self._to[full] == leaf].tolist())
         return out
 
-    def _standing_out(self, rows: Rows, trail: Trail, waits: Bool) -> list[Root]:
-        """Full ports that others wait for, far above their equals, though the switch has ports that wait as well."""
-        out = []
+    def _standing_out(self, rows: Rows, trail: Trail) -> tuple[Rows, Rows]:
+        """Full ports that others wait for, far above their equals, though the switch has ports that wait as well:
+        those that lead up, and those that lead to hosts. Of ports down to switches the equals are elsewhere."""
         fed = np.zeros(len(self._names) + 1, bool)
         fed[self._to[rows]] = True
         full = np.flatnonzero(trail.full & fed[self._device] & (self._device >= self._nodes) & (self._to >= 0))
-        for port in full.tolist():
-            device, tier = self._device[port], self._tier[self._to[port]]
-            if 0 <= tier < self._tier[device]:
-                continue  # down to another switch: its equals are elsewhere
-            equals = (self._device == device) & (self._tier[self._to] == tier) & trail.known & (self._to >= 0)
-            equals[port] = False
-            if equals.any() and trail.load[port] >= _UNEQUAL * np.median(trail.load[equals]):
-                out.append(self._full(port, "incast" if tier < 0 else "imbalance", waits))
+        tier = self._tier[self._to[full]]
+        full, tier = (x[(tier < 0) | (tier > self._tier[self._device[full]])] for x in (full, tier))
+        far = [self._is_far_above(p, t, trail) for p, t in zip(full.tolist(), tier.tolist(), strict=True)]
+        full, tier = full[np.flatnonzero(far)], tier[np.flatnonzero(far)]
+        return full[tier >= 0], full[tier < 0]
+
+    def _is_far_above(self, port: int, tier: int, trail: Trail) -> bool:
+        equals = (self._device == self._device[port]) & (self._tier[self._to] == tier) & trail.known & (self._to >= 0)
+        equals[port] = False
+        return bool(equals.any() and trail.load[port] >= _UNEQUAL * np.median(trail.load[equals]))
+
+    def _busy_hosts(self, ports: Rows, others: list[Root], trail: Trail, waits: Bool) -> list[Root]:
+        """Of full ports to hosts, which may just be busy, those with a queue; else the fullest of a switch, where
+        somebody waits whom no other root explains."""
+        explained = np.zeros(len(waits), bool)
+        for other in others:
+            explained[other.held] |= not other.lost
+        out = []
+        for device in np.unique(self._device[ports]).tolist():
+            mine = ports[(self._device[ports] == device) & ~trail.short[ports]]
+            queued = mine[trail.queue[mine]]
+            out += [self._full(p, "incast", waits) for p in queued.tolist()]
+            if len(mine) and not len(queued):
+                root = self._full(int(mine[np.argmax(trail.average[mine])]), "incast", waits)
+                if not explained[root.held[root.held != root.port]].all():
+                    out.append(replace(root, unsure=len(mine) > 1))
         return out
 
     def _queued(self, trail: Trail, waits: Bool) -> list[Root]:

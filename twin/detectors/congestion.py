@@ -25,12 +25,14 @@ from twin.detectors.scene import Scene
 from twin.detectors.waiting import PortView, PortWatch
 from twin.topology.model import Topology
 
+F64 = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
 Rows = npt.NDArray[np.intp]
 
 _SETTLED = 1.0  # reports for which a root must have been the same
 _LOST = 3.0  # and one that is only where the trail is lost, or a guess: the rest may be read in a moment
-_NEWEST = 0.25  # weight of the newest load in the average
+_NEWEST = 0.25  # weight of the newest reading in an average
+_SHORT = 2.5  # times the marks that are usual: so many more say that a queue stands out
 
 
 @dataclass(slots=True)
@@ -50,7 +52,7 @@ class CongestionDetector:
         self._pressure = BackPressure(topo, rules)
         self._teller = CongestionTeller(topo)
         self._wait, self._queue = (Excess(n, rules.congestion_share, rules.congestion_cost) for _ in range(2))
-        self._load, self._load_before, self._average = (np.full(n, np.nan) for _ in range(3))
+        self._load, self._load_before, self._average, self._marks = (np.full(n, np.nan) for _ in range(4))
         self._first: dict[str, int] = {}  # when each root was first seen as such
         self._told: dict[str, _Told] = {}
 
@@ -61,8 +63,7 @@ class CongestionDetector:
         self._wait.note(view.wait, view.time)
         self._queue.note(view.queue, view.time)
         self._load_before, self._load = self._load, view.load
-        moved = self._average + _NEWEST * (view.load - self._average)
-        self._average = np.where(np.isnan(moved), np.fmax(self._average, view.load), moved)
+        self._average, self._marks = _moved(self._average, view.load), _moved(self._marks, view.marked)
         if not (self._told or self._wait.brewing() or self._queue.brewing()):
             self._first.clear()
             return []
@@ -84,7 +85,15 @@ class CongestionDetector:
         paused = np.zeros(len(full), bool)
         if scene.heard("port", "rx_pause_seconds") or scene.heard("port", "tx_pause_seconds"):
             paused[:] = np.isnan(scene.fresh("port", "tx_wait_ticks"))
-        return Trail(self._wait.steady, queue, self._load, self._average, full, paused)
+        return Trail(self._wait.steady, queue, self._short(), self._load, self._average, full, paused)
+
+    def _short(self) -> Bool:
+        """bool[ports]: packets are marked there no more often than elsewhere; nowhere if nobody marks any."""
+        marks = self._marks[~np.isnan(self._marks)]
+        if not marks.any():
+            return np.zeros(len(self._marks), bool)
+        short: Bool = self._marks <= _SHORT * np.median(marks)
+        return short
 
     # --- told already ---
 
@@ -151,3 +160,10 @@ class CongestionDetector:
 
     def _finding(self, cause: str, since: int, ready: bool, signature: object, tell: Callable[[], Story]) -> Finding:
         return Finding("congestion", cause, since, ready, NO_LINKS, signature, tell, scope=frozenset({cause}))
+
+
+def _moved(average: F64, newest: F64) -> F64:
+    """The average with the newest reading in it; where one of them is unknown, the other."""
+    moved = average + _NEWEST * (newest - average)
+    out: F64 = np.where(np.isnan(moved), np.fmax(average, newest), moved)
+    return out

@@ -36,11 +36,13 @@ class PortView:
     """Arrays over ports, all of the direction out of the port, NaN where unknown.
 
     wait: share of time in which it has data and may not send. queue: share of packets marked or dropped for the
-    length of its queue. load: share of its speed that it sends. time: event time of the newest reading.
+    length of its queue. marked: share of packets marked alone. load: share of its speed that it sends. time: event
+    time of the newest reading.
     """
 
     wait: F64
     queue: F64
+    marked: F64
     load: F64
     speed: F64
     time: I64
@@ -69,11 +71,11 @@ class PortWatch:
         speed = scene.fresh("port", "speed_bits_per_second")
         speed = np.where(speed > 0, speed, self.topo.port_speed)
         wait, time = self._wait(scene, speed)
-        queue, queue_time = self._queue(scene)
+        marked, queue, queue_time = self._queue(scene)
         sent = np.fmax(scene.fresh("port", "tx_bytes"), self._other_end(scene.fresh("port", "rx_bytes")))
         down = np.append(scene.links.down, False)[self.topo.ports.link]
         wait, queue = np.where(down, 0.0, wait), np.where(down, 0.0, queue)
-        return PortView(wait, queue, sent * 8 / speed, speed, np.maximum(time, queue_time))
+        return PortView(wait, queue, marked, sent * 8 / speed, speed, np.maximum(time, queue_time))
 
     def _other_end(self, values: F64) -> F64:
         """What the far end of each port's cable says, NaN without one."""
@@ -100,8 +102,9 @@ class PortWatch:
             wait = np.fmax(wait, np.where(share <= HEADROOM, np.minimum(share, 1.0), np.nan))
         return wait, np.max(times, axis=0)
 
-    def _queue(self, scene: Scene) -> tuple[F64, I64]:
-        queue = np.full(len(self._peer), np.nan)
+    def _queue(self, scene: Scene) -> tuple[F64, F64, I64]:
+        """Shares of packets marked, and marked or dropped."""
+        marked = queue = np.full(len(self._peer), np.nan)
         time = np.zeros(len(self._peer), np.int64)
         if scene.heard("port", "ecn_marked_packets"):  # counted by the host, told of the port that sends to it
             packets = scene.fresh("port", "rx_packets")
@@ -110,12 +113,12 @@ class PortWatch:
                 share = scene.fresh("port", "ecn_marked_packets") / packets
             share = np.where(packets < _FEW, 0.0, share)
             marked = self._other_end(np.where(share <= HEADROOM, np.minimum(share, 1.0), np.nan))
-            queue = np.fmax(queue, marked)
+            queue = marked
             time = np.append(scene.time("port", "ecn_marked_packets"), 0)[self._peer]
         if scene.heard("port", "tx_discards"):
             queue = np.fmax(queue, self._drops(scene, "tx_discards"))
             time = np.maximum(time, scene.time("port", "tx_discards"))
-        return queue, time
+        return marked, queue, time
 
     def _drops(self, scene: Scene, metric: str) -> F64:
         """Dropped packets on the scale of shares: as many as are tolerated count as the tolerated share."""

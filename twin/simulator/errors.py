@@ -16,7 +16,7 @@ F64 = npt.NDArray[np.float64]
 FORMS = ("symbol", "fec", "crc")
 _RATE = 5.0  # errors a second, unless the fault says
 _WORSE = 300.0  # times the usual repairs on a link whose errors are beyond repair; estimated
-_PAM4 = 400e9  # ports from this speed on always have errors to repair
+PAM4 = 400e9  # ports from this speed on always have errors to repair
 
 
 def is_link_fault(target: Target) -> bool:
@@ -45,7 +45,7 @@ class LinkErrors:
 
         self._symbol = counter("symbol_errors", 50, wired)
         self._crc = counter("rx_errors", 50, wired)
-        fec = wired & (topo.port_speed >= _PAM4)
+        fec = wired & (topo.port_speed >= PAM4)
         self._corrected = counter("fec_corrected", 10**9, fec)
         self._uncorrected = counter("fec_uncorrected", 50, fec)
 

@@ -10,9 +10,11 @@ import numpy.typing as npt
 from twin.errors import InputError
 from twin.power import PowerModel
 from twin.simulator.errors import check_corrupt
+from twin.simulator.failing import check_silence
 from twin.simulator.gpufaults import check_hurt
 from twin.simulator.jams import check_congest
 from twin.simulator.jobs import EVERYONE, plane_of
+from twin.simulator.lag import check_lag
 from twin.simulator.nvlinks import check_nvlink_errors
 from twin.simulator.power import check_power, unpowered
 from twin.simulator.scenario import Fault
@@ -39,7 +41,7 @@ class FaultState:
         self.restarted_ports = self.fell = np.zeros(0, np.intp)
 
     def _target(self, fault: Fault) -> Target:
-        if fault.action == "silence" and fault.target == "all":
+        if fault.action in ("silence", "lag") and fault.target == "all":
             none = np.zeros(0, np.intp)
             return Target("all", none, np.arange(len(self.topo.switches.name)), np.arange(len(self.topo.nodes.name)))
         if fault.action == "abandon":
@@ -58,8 +60,13 @@ class FaultState:
             raise InputError(
                 f"swap: {fault.target!r} and {fault.other!r}: expected two cables, by port or by both ends"
             )
-        if fault.action == "silence" and not len(target.switches) and not len(target.nodes):
-            raise InputError(f"silence: {fault.target!r} is no source; expected a node, a switch, a plane or all")
+        if fault.action in ("silence", "lag") and not len(target.switches) and not len(target.nodes):
+            raise InputError(
+                f"{fault.action}: {fault.target!r} is no source; expected a node, a switch, a plane or all"
+            )
+        check_silence(fault)
+        check_lag(fault)
+        check_restart(fault, target)
         return target
 
     def _workers(self, fault: Fault) -> Target:
@@ -83,25 +90,31 @@ class FaultState:
         fraction = np.ones(len(self.topo.links.a))
         silent: set[str] = set()
         dead: set[str] = set()
+        earlier = {now.fault for now in self.active}
         self.active = [
             Active(fault, target, t - fault.at)
             for fault, target in self._faults
             if fault.at <= t and (fault.until is None or t < fault.until)
         ]
         for now in self.active:
-            self._apply(now.fault, now.target, now.age, fraction)
-            if now.fault.action in ("fail", "silence"):
+            self._apply(now, fraction)
+            if now.fault.action in ("fail", "silence") or _is_away(now):
                 names = self._source_names(now.target)
                 silent |= names
-                dead |= names if now.fault.action == "fail" else set()
+                dead |= names if now.fault.action != "silence" else set()
         dark = self._without_power(fraction)
         silent, dead = silent | dark, dead | dark
         self.restarted = self.dead - dead
         self.dead, self.silent, self._fraction = dead, silent, fraction
         fell = np.flatnonzero(before & (fraction <= 0))
         links = self.topo.links
-        self.restarted_ports = self._ports_of(self.restarted)
+        self.restarted_ports = self._ports_of(self.restarted | self._reloaded(earlier))
         self.fell = np.concatenate([links.a[fell], links.b[fell]]).astype(np.intp)
+
+    def _reloaded(self, earlier: set[Fault]) -> set[str]:
+        """Nodes that restart their counters now; `earlier`: faults that were under way before."""
+        fresh = (a for a in self.active if a.fault.action == "restart" and a.fault not in earlier)
+        return {self.topo.nodes.name[n] for a in fresh for n in a.target.nodes}
 
     def _without_power(self, fraction: F64) -> set[str]:
         """Nodes that supplies and feeds which failed leave without power; their links go down."""
@@ -121,12 +134,12 @@ class FaultState:
                 ends[one], ends[two] = ends[two], ends[one]
         return list(zip(links.a.tolist(), ends, strict=True))
 
-    def _apply(self, fault: Fault, target: Target, age: float, fraction: F64) -> None:
-        rows = target.links
-        if fault.action == "fail":
+    def _apply(self, now: Active, fraction: F64) -> None:
+        fault, rows = now.fault, now.target.links
+        if fault.action == "fail" or _is_away(now):
             fraction[rows] = 0.0
         elif fault.action == "flap":
-            if age % fault.period < fault.down:
+            if now.age % fault.period < fault.down:
                 fraction[rows] = 0.0
         elif fault.action == "degrade":
             if fault.speed_fraction is not None:
@@ -164,3 +177,18 @@ class FaultState:
         up = np.where(link >= 0, (self._fraction > 0)[link], np.nan) if len(self._fraction) else link * np.nan
         speed = np.where(up == 1, self.link_speed()[link], np.nan) if len(self._fraction) else up
         return up.astype(np.float64), speed.astype(np.float64)
+
+
+def check_restart(fault: Fault, target: Target) -> None:
+    """Raises InputError for a restart of nothing that counts, or of a switch that never comes back."""
+    if fault.action != "restart":
+        return
+    if not (len(target.switches) or len(target.nodes) or len(target.gpus)):
+        raise InputError(f"restart: {fault.target!r} has no counters; expected a switch, a plane, a node or a GPU")
+    if len(target.switches) and fault.until is None:
+        raise InputError(f"restart: {fault.target!r}: 'until' is missing (when the switch is back)")
+
+
+def _is_away(now: Active) -> bool:
+    """A switch that restarts, which takes its links along; a node reloads its drivers while it runs."""
+    return now.fault.action == "restart" and len(now.target.switches) > 0

@@ -3,7 +3,8 @@
 A node draws what its GPUs draw and what its host draws, its supplies share that evenly, those on one feed load it.
 `fail` of a supply or a feed takes it away (a node without any power left is dark), `degrade` with capacity_fraction
 takes part of what it can give. `draw` changes what nodes draw to `level` times: at once, with kind `ramp` within
-`period` seconds, with kind `swing` up and down between all of it and `1 - level` of it, once every `period`.
+`period` seconds, with kind `swing` up and down between all of it and `1 - level` of it, once every `period`; or to
+`watts` a node at once.
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ def check_power(fault: Fault, target: Target) -> None:
         raise InputError(f"draw: kind {fault.kind!r}; expected one of ramp, swing, or none for a step")
     if not len(target.nodes):
         raise InputError(f"draw: {fault.target!r} draws nothing that can be changed; expected a node or a rack")
+    if fault.watts is not None:
+        if fault.level is not None or fault.kind:
+            raise InputError("draw: watts is all that a node draws, at once; expected no level and no kind beside it")
+        return
     if fault.level is None or (fault.kind == "swing" and fault.level > 1):
         wanted = "the share that it swings by, 0 to 1" if fault.kind == "swing" else "how many times as much"
         raise InputError(f"draw: level {fault.level}; expected {wanted}")
@@ -57,13 +62,7 @@ def unpowered(model: PowerModel, active: Sequence[Active]) -> Ints:
     psus, feeds = failed(model, active)
     if not psus.any() and not feeds.any():
         return np.zeros(0, np.intp)
-    topo, n = model.topo, model.n
-    count = np.bincount(model.psu_holder, minlength=n)
-    none_left = (count > 0) & (np.bincount(model.psu_holder[psus], minlength=n) == count)
-    fed = np.bincount(topo.feeds.rack, minlength=model.n_racks)
-    all_feeds = (fed > 0) & (np.bincount(topo.feeds.rack[feeds], minlength=model.n_racks) == fed)
-    dark_rack = np.append(none_left[model.n_nodes :] | all_feeds, False)
-    return np.flatnonzero(none_left[: model.n_nodes] | dark_rack[topo.nodes.rack])
+    return model.unpowered(psus, feeds)
 
 
 class Power:
@@ -72,7 +71,7 @@ class Power:
     def __init__(self, topo: Topology, rng: np.random.Generator) -> None:
         self._rng, self._model = rng, PowerModel(topo)
         self._host = _hosts(topo)
-        self._base = _bases(topo)
+        self._base = rack_base_watts(topo)
         self._n_gpus = np.maximum(np.bincount(topo.gpus.node, minlength=len(topo.nodes.name)), 1)
 
     def step(self, world: World) -> None:
@@ -104,7 +103,8 @@ class Power:
         pace = np.bincount(topo.gpus.node, world.flow.pace, n) / self._n_gpus
         out = np.bincount(topo.gpus.node, gpus, n) + self._host * (_IDLE_HOST + (1 - _IDLE_HOST) * pace)
         for a in world.faults("draw"):
-            out[a.target.nodes] *= _level(a)
+            nodes = a.target.nodes
+            out[nodes] = out[nodes] * _level(a) if a.fault.watts is None else a.fault.watts
         alive = np.fromiter((name not in world.dead for name in topo.nodes.name), bool, n)
         drawn: F64 = np.where(alive, out, 0.0)
         return drawn
@@ -160,7 +160,7 @@ def _hosts(topo: Topology) -> F64:
     return out
 
 
-def _bases(topo: Topology) -> F64:
+def rack_base_watts(topo: Topology) -> F64:
     """float64[racks], W of what is in a rack beside its nodes: of its full load what they leave."""
     tables = hardware()
     full = {

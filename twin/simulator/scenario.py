@@ -8,8 +8,10 @@ from typing import Literal, get_args
 
 from twin.topology.sitepower import SitePower
 
-Workload = Literal["allreduce", "alltoall", "idle"]
-WORKLOADS: tuple[Workload, ...] = ("allreduce", "alltoall", "idle")
+# allreduce, alltoall: a collective in lockstep. inference: each node serves requests of its own. checkpoint: all store
+# what they have and wait for it.
+Workload = Literal["allreduce", "alltoall", "inference", "checkpoint", "idle"]
+WORKLOADS: tuple[Workload, ...] = get_args(Workload)
 Action = Literal[
     "fail", "degrade", "flap", "silence", "swap", "mute", "corrupt", "congest", "hurt", "draw", "abandon", "restart",
     "lag",
@@ -41,12 +43,12 @@ class Fault:
     """Something that breaks at `at` seconds and, unless `until` is None, is mended then.
 
     degrade: speed_fraction makes links slow, capacity_fraction takes part of a plane's or switch's links away.
-    flap: down for `down` seconds of every `period`. silence: its telemetry stops, nothing else. swap: the cables
-    of `target` and `other` change places at their upper ends. mute: links are up and carry nothing. corrupt:
-    `rate` errors a second. congest: congestion of class `kind` at `target`, `level` 0 to 1. hurt: what `kind`
-    says happens to a GPU (`code`: its XID). draw: power of nodes times `level`, by `kind` at once, as a ramp or a
-    swing. abandon: a job leaves plane `other`. restart: counters begin anew. lag: readings come `rate` seconds
-    late.
+    flap: down for `down` seconds of every `period`. silence: its telemetry stops, nothing else; of kind `failed` its
+    collector says so itself. swap: the cables of `target` and `other` change places at their upper ends. mute: links
+    are up and carry nothing. corrupt: `rate` errors a second. congest: congestion of class `kind` at `target`,
+    `level` 0 to 1. hurt: what `kind` says happens to a GPU (`code`: its XID). draw: power of nodes times `level`, by
+    `kind` at once, as a ramp or a swing. abandon: a job leaves plane `other`. restart: counters begin anew, of a node
+    at once, of a switch when it comes back at `until`. lag: readings come `late` seconds after they were taken.
     """
 
     action: Action
@@ -62,6 +64,8 @@ class Fault:
     rate: float | None = None
     level: float | None = None
     code: int | None = None
+    late: float | None = None
+    watts: float | None = None
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,9 @@ from twin.topology.model import HOST_LEAF, LEAF_SPINE, Topology
 F64 = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
 
+_KEPT = 0.95  # of the requests that a node has, those that it still has an interval later; estimated
+_SERVING_PACE, _STORING_PACE = 0.6, 0.1  # of a GPU's full pace, in inference and while a checkpoint is stored; estimated
+
 
 @dataclass(frozen=True, slots=True)
 class Flow:
@@ -26,7 +29,7 @@ class Flow:
 
 
 class Traffic:
-    """rng: a stream of its own, for what flows only under some faults."""
+    """rng: a stream of its own, for what flows only under some faults and workloads."""
 
     def __init__(self, topo: Topology, noise: dict[str, float], rng: np.random.Generator) -> None:
         self.topo, self.noise, self._rng = topo, noise, rng
@@ -35,6 +38,7 @@ class Traffic:
         self._uplinks = np.flatnonzero(topo.links.tier == LEAF_SPINE)
         self._leaf_of_host = topo.ports.switch[topo.links.b[self._host]]
         self._leaf_of_uplink = topo.ports.switch[topo.links.a[self._uplinks]]
+        self._requests = np.zeros(len(topo.nodes.name))  # of each node: logarithm of what it serves to what is usual
         self._leaves = max(1, int(np.count_nonzero(topo.switches.tier == 0)) // max(1, len(topo.planes)))
 
     def at(
@@ -70,6 +74,11 @@ class Traffic:
         """float64[gpus] twice: share of its bandwidth that each asks for, and the pace of its job."""
         asked, paces = np.zeros(len(reach)), np.zeros(len(reach))
         for work in works:
+            if work.kind == "inference":
+                served = self._serve()[self.topo.gpus.node[work.gpus]]
+                asked[work.gpus] = np.minimum(work.utilization * served, np.nan_to_num(reach[work.gpus]))
+                paces[work.gpus] = np.minimum(served * _SERVING_PACE, 1.0)
+                continue
             idle = work.kind == "idle"
             wanted = self.noise["idle_load"] if idle else work.utilization
             mine = reach[work.gpus]
@@ -77,8 +86,16 @@ class Traffic:
             pace = 1.0 if idle else min(1.0, float(reachable.min(initial=1.0)) / max(wanted, 1e-9))
             swing = 1 + (0.0 if idle else float(rng.uniform(-1, 0)) * self.noise["step_swing"])
             asked[work.gpus] = wanted * pace * swing
-            paces[work.gpus] = 0.0 if idle else pace * swing
+            waits = _STORING_PACE if work.kind == "checkpoint" else 1.0
+            paces[work.gpus] = 0.0 if idle else pace * swing * waits
         return asked, paces
+
+    def _serve(self) -> F64:
+        """float64[nodes]: requests that each serves now, to what is usual; it changes slowly, each for itself."""
+        fresh = self._rng.normal(0, self.noise["request_spread"], len(self._requests))
+        self._requests = _KEPT * self._requests + np.sqrt(1 - _KEPT**2) * fresh
+        served: F64 = np.exp(self._requests)
+        return served
 
     def _load_uplinks(
         self, works: Sequence[Work], link_speed: F64, tx: F64, rx: F64, rng: np.random.Generator

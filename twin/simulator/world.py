@@ -9,8 +9,6 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from twin.frames import UNKNOWN_U64, Column
-from twin.metrics import REGISTRY
 from twin.simulator.scenario import Fault, Phase
 from twin.simulator.traffic import Flow
 from twin.topology.model import Topology
@@ -18,7 +16,6 @@ from twin.topology.resolve import Target
 
 F64 = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.intp]
-_FRACTIONAL = ("s", "J")
 
 
 @dataclass(slots=True)
@@ -71,22 +68,6 @@ class Signals:
 
     def counter(self, kind: str, metric: str, value: F64, rate: F64) -> None:
         self.counters.setdefault(kind, {})[metric] = (value, rate)
-
-    def columns(self, kind: str, rows: Rows | slice, seconds: float) -> dict[str, Column]:
-        """What a source reads of these rows, `seconds` into the interval; no counter that none of them has."""
-        out: dict[str, Column] = {m: v[rows] for m, v in self.gauges.get(kind, {}).items()}
-        for metric, (value, rate) in self.counters.get(kind, {}).items():
-            now = value[rows] + rate[rows] * seconds
-            known = ~np.isnan(now)
-            if not known.any():
-                continue
-            if REGISTRY[kind, metric].unit in _FRACTIONAL:
-                out[metric] = now
-            elif known.all():
-                out[metric] = now.astype(np.uint64)
-            else:
-                out[metric] = np.where(known, np.nan_to_num(now).astype(np.uint64), UNKNOWN_U64)
-        return out
 
 
 class Channel(Protocol):

@@ -14,7 +14,8 @@ from twin.ibtools.netdiscover import parse
 from twin.ibtools.speeds import link_rate
 from twin.topology.builder import Builder
 from twin.topology.ibnames import Names, name_all
-from twin.topology.model import COMPUTE, ROLES, Topology
+from twin.topology.model import COMPUTE, NONE, ROLES, Topology
+from twin.topology.rolenames import STORAGE
 
 _TIER_NAMES = ((re.compile(r"leaf|tor", re.I), 0), (re.compile(r"spine", re.I), 1), (re.compile(r"core", re.I), 2))
 _COMMON = 0.5  # a NIC number that this share of the GPU hosts has belongs to the usual set
@@ -52,6 +53,7 @@ class _Discovery:
         self.builder = Builder(name, tuple(found))
         self.nodes: dict[str, tuple[int, list[int]]] = {}  # host -> (row, NIC numbers)
         self.switches: dict[str, int] = {}  # GUID -> row
+        self.aside = {guid for fabric in found.values() for guid in _storage(fabric)}
 
     def topology(self) -> Topology:
         self._add_hosts()
@@ -64,7 +66,8 @@ class _Discovery:
 
     def _add_hosts(self) -> None:
         compute = [h for h in self.names.hosts.values() if h.role == "compute"]
-        seen = Counter(nic for h in compute for nic in h.adapters)
+        apart = self._apart()
+        seen = Counter(nic for h in compute for nic, guid in h.adapters.items() if guid not in apart)
         usual = [nic for nic, n in sorted(seen.items()) if n >= _COMMON * len(compute)]
         ports = self._ports_per_adapter()
         for host in self.names.hosts.values():
@@ -81,6 +84,15 @@ class _Discovery:
             )
             self.nodes[host.name] = row, nics
 
+    def _apart(self) -> set[str]:
+        """Adapters all of whose cables lead to switches of storage: no GPU sends over them."""
+        ends = defaultdict[str, set[bool]](set)
+        for fabric in self.found.values():
+            for link in fabric.links:
+                ends[link.a_guid].add(link.b_guid in self.aside)
+                ends[link.b_guid].add(link.a_guid in self.aside)
+        return {guid for guid in self.names.adapter if ends[guid] == {True}}
+
     def _ports_per_adapter(self) -> dict[str, int]:
         """Adapters have as many ports as the dump says, or as the highest port number that is cabled."""
         ports: dict[str, int] = defaultdict(lambda: 1)
@@ -95,7 +107,7 @@ class _Discovery:
         for node in fabric.nodes.values():
             if node.kind == "switch" and node.guid not in self.switches:
                 self.switches[node.guid] = self.builder.switch(
-                    self.names.switch[node.guid], tiers[node.guid], plane,
+                    self.names.switch[node.guid], tiers[node.guid], NONE if node.guid in self.aside else plane,
                     model=self.names.model[node.guid], radix=node.nports or 0,
                 )  # fmt: skip
 
@@ -149,6 +161,9 @@ class _Discovery:
             note(
                 f"GPU hosts are those with most of the usual adapters; one GPU a NIC is assumed ({gpus} a host here)"
             )
+        if self.aside:
+            names = sorted(self.names.switch[guid] for guid in self.aside)
+            note(f"{', '.join(names[:3])}{'…' if len(names) > 3 else ''}: of storage by name, and apart: in no plane")
         if self.names.aggregation:
             note(f"{self.names.aggregation} aggregation nodes of switches are left out: they are no hosts")
         if self.names.unnamed:
@@ -158,6 +173,17 @@ class _Discovery:
                 note(f"plane {plane}: {len(fabric.dangling)} ports without a far end are left out")
             for warning in fabric.warnings[:5]:
                 note(f"plane {plane}: {warning}")
+
+
+def _storage(fabric: Discovery) -> set[str]:
+    """Switches whose names say storage and that have no cable to any that does not: a fabric of its own."""
+    switches = [n for n in fabric.nodes.values() if n.kind == "switch"]
+    out = {n.guid for n in switches if STORAGE.search(n.description)}
+    every = {n.guid for n in switches}
+    ends = [(link.a_guid, link.b_guid) for link in fabric.links if {link.a_guid, link.b_guid} <= every]
+    while joined := {x for a, b in ends for x, y in ((a, b), (b, a)) if x in out and y not in out}:
+        out -= joined
+    return out if len(out) < len(switches) else set()  # a fabric of storage alone is what is asked about
 
 
 __all__ = ["discover", "discover_files"]

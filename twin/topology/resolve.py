@@ -105,10 +105,12 @@ def _part(topo: Topology, address: str) -> Target | None:
 
 
 def _unknown(topo: Topology, address: str) -> str:
-    pool: list[str] = [*topo.switches.name, *topo.nodes.name]
+    domains = (f"domain:{name}" for name in topo.domains.name)
+    pool: list[str] = [*topo.switches.name, *topo.nodes.name, *topo.racks.name, *domains]
     if "/" in address:
         head = address.split("--")[0].rpartition("/")[0]
-        pool = [p for p in topo.port_names if p.startswith(head)] or pool
+        parts = (*topo.port_names, *topo.gpu_names, *topo.nvswitch_names, *topo.psu_names, *topo.feeds.name)
+        pool = [p for p in parts if p.startswith(head)] or pool
     near = get_close_matches(address.split("--")[0], pool, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
     return f"{topo.name} has no {address!r}{hint}"
