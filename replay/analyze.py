@@ -116,8 +116,8 @@ def _strangers(twin: Twin) -> list[str]:
 
 def incident_lines(incident: Incident, width: int = _WIDTH) -> list[str]:
     """One incident as lines for a terminal or a ticket."""
-    ended = "open" if incident.resolved is None else f"to {_clock(incident.resolved)}"
-    head = f"{incident.severity.upper():<9} {_clock(incident.started)} {ended}  {incident.kind}  {incident.cause}"
+    ended = "open" if incident.resolved is None else f"to {show_time(incident.resolved)}"
+    head = f"{incident.severity.upper():<9} {show_time(incident.started)} {ended}  {incident.kind}  {incident.cause}"
     cost = f"{_count(incident.affected.gpus, 'GPU')} on {_count(incident.affected.nodes, 'node')}"
     cost += "".join(f", {name.replace('_', ' ')} {value:.3g}" for name, value in incident.effect.items())
     rest = [incident.summary, f"affected: {cost}"]
@@ -152,5 +152,6 @@ def _utc(time: int) -> datetime:
     return datetime.fromtimestamp(time // NS, UTC)
 
 
-def _clock(time: int) -> str:
+def show_time(time: int) -> str:
+    """A time of day in UTC, as in `04:20:31`."""
     return f"{_utc(time):%H:%M:%S}"

@@ -18,6 +18,8 @@ from twin.topology.model import Topology
 from twin.twin import Twin
 
 if TYPE_CHECKING:
+    from replay.keeping import KeptRecorder
+    from replay.limits import Keeping
     from replay.recorder import Recorder
     from twin.site import Site
 
@@ -38,6 +40,7 @@ class Live:
         source: dict[str, Any] | None = None,
         record: Path | None = None,
         maintenance: Sequence[Window] = (),
+        keeping: Keeping | None = None,
     ) -> None:
         if not collectors:
             raise InputError(
@@ -46,22 +49,20 @@ class Live:
         self.name = name
         self.twin = Twin(topology, rules, maintenance)
         self._supervisor = Supervisor(collectors)
-        self._recorder: Recorder | None = None
+        self._recorder: Recorder | KeptRecorder | None = None
         self.recording_error: str | None = None
         self._events = 0
         if record is not None:
-            from replay.recorder import Recorder
-
-            self._recorder = Recorder(record, topology, source)
+            self._recorder = _recorder(record, topology, source, keeping)
 
     @classmethod
-    def of(cls, site: Site, record: Path | None = None) -> Self:
+    def of(cls, site: Site, record: Path | None = None, keeping: Keeping | None = None) -> Self:
         """The pipeline of a site file. Raises InputError or MissingTool where it cannot run."""
         from collectors.build import build
 
         return cls(
             site.name, site.topology, build(site), rules=site.rules, source=site.source, record=record,
-            maintenance=site.maintenance,
+            maintenance=site.maintenance, keeping=keeping,
         )  # fmt: skip
 
     async def __aenter__(self) -> Self:
@@ -89,7 +90,7 @@ class Live:
                 self._record_events(recorder)
                 recorder.write(frame)
 
-    def _record_events(self, recorder: Recorder) -> None:
+    def _record_events(self, recorder: Recorder | KeptRecorder) -> None:
         fresh = self.twin.events[self._events :]
         self._events += len(fresh)
         for event in fresh:
@@ -121,3 +122,15 @@ class Live:
             with self._guarded():
                 self._record_events(recorder)
                 recorder.close()
+
+
+def _recorder(
+    path: Path, topology: Topology, source: dict[str, Any] | None, keeping: Keeping | None
+) -> Recorder | KeptRecorder:
+    if keeping is None:
+        from replay.recorder import Recorder
+
+        return Recorder(path, topology, source)
+    from replay.keeping import KeptRecorder
+
+    return KeptRecorder(path, topology, source, keeping)

@@ -94,7 +94,12 @@ class Recorder:
             self._thread.start()
 
     def _begin(self, topology: Topology, site: dict[str, Any] | None) -> Writer:
-        writer = Writer(self._output, chunk_size=_CHUNK_BYTES, index_types=_INDEXES)  # type: ignore[arg-type]
+        writer = Writer(
+            self._output,  # type: ignore[arg-type]
+            chunk_size=_CHUNK_BYTES,
+            index_types=_INDEXES,
+            enable_data_crcs=True,
+        )
         program = f"fabrictwin {_program_version()}"
         writer.start(PROFILE, program)
         writer.add_metadata(

@@ -116,3 +116,8 @@ class Tally:
         """Notes that part of the trace cannot be read, and why."""
         self.truncated = True
         self.problems.append(problem)
+
+    @property
+    def damaged(self) -> bool:
+        """Whether something that is there is not what was written; what is only cut off is not."""
+        return any(problem.startswith(("damaged", "more damage")) for problem in self.problems)

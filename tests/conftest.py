@@ -25,6 +25,7 @@ PROGRAMS = {
     "mosquitto": "mosquitto",
     "prometheus": "prometheus",
     "prometheus-node-exporter": "prometheus-node-exporter",
+    "chromium-headless-shell": "chromium-headless-shell",
     "python3-simgrid": "/usr/lib/python3/dist-packages/simgrid.*.so",
 }
 _PATH = os.environ.get("PATH", os.defpath) + ":/usr/sbin:/sbin"
