@@ -3,7 +3,7 @@
     header       profile `fabrictwin`
     metadata     `fabrictwin`: format_version, program, topology (its name)
     attachments  `topology`: the explicit wiring as JSON; `site`: the site file as JSON, where there was one
-    chunks       zstd, each at most two seconds of time, in order of arrival
+    chunks       each at most two seconds of time, in order of arrival; frames are packed (`replay.packing`)
     metadata     `fabrictwin.totals`: frames, start, end (ns), only in a file that was closed
     summary      chunk index by time, statistics, channels
 
@@ -15,13 +15,14 @@ hundreds of channels they would cost more than they save, in the file and in the
 
 from __future__ import annotations
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 PROFILE = "fabrictwin"
 METADATA = "fabrictwin"
 TOTALS = "fabrictwin.totals"
 TOPOLOGY, SITE = "topology", "site"
 
 FRAME_ENCODING = "fabrictwin.frame"
+PACKED_ENCODING = "fabrictwin.packed"
 JSON_ENCODING = "json"
 FRAMES_TOPIC, INCIDENTS_TOPIC, NOTES_TOPIC = "frames", "incidents", "notes"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
@@ -17,10 +18,12 @@ from replay.layout import (
     INCIDENTS_TOPIC,
     METADATA,
     NOTES_TOPIC,
+    PACKED_ENCODING,
     PROFILE,
     SITE,
     TOPOLOGY,
 )
+from replay.packing import Unpacker, round_of
 from replay.records import Mark, Note, Record, Said, Tally
 from replay.trace import Trace
 from twin.errors import InputError
@@ -41,6 +44,7 @@ class McapTrace(Trace):
             self._head = mcapfile.read_head(stream, size)
             self._totals = mcapfile.read_totals(stream)
         self._channels: dict[int, Channel] = {}
+        self._rounds: list[Mark] = []  # where each round of packed frames begins, as far as it was read
         profile, version = self._head.profile, self.metadata.get("format_version", "1")
         if profile is not None and profile != PROFILE:
             raise InputError(f"{path}: an MCAP file that fabrictwin did not record (its profile is {profile!r})")
@@ -83,25 +87,48 @@ class McapTrace(Trace):
         return self.tally.start if key == "start" else self.tally.end
 
     def _read(self, mark: Mark | None, tally: Tally) -> Iterator[tuple[Mark, Record]]:
-        decoder = Decoder()
+        decoder, unpacker = Decoder(), Unpacker()
+        start = None if mark is None else self._round_before(mark)
+        latest = 0
         with self.open() as stream:
-            offset = mark.offset if mark else None
+            offset = None if start is None else start.offset
             for raw in mcapfile.messages(stream, self.size, self._channels, tally, offset):
-                if mark is not None and raw.offset == mark.offset and raw.place < mark.skip:
+                here = Mark(raw.offset, raw.place)
+                if start is not None and here < start:
+                    continue
+                packed = raw.channel.message_encoding == PACKED_ENCODING
+                if packed and (number := round_of(raw.data)) > latest:
+                    latest = number
+                    self._learn(here)
+                early = mark is not None and here < mark
+                if early and not packed:
                     continue
                 try:
-                    record = _record(raw.channel, raw.data, decoder)
+                    record = _record(raw.channel, raw.data, decoder, unpacker)
                 except InputError as problem:
-                    mcapfile.lost(tally, f"damaged: message {raw.place} at byte {raw.offset}: {problem}")
+                    if not early:
+                        mcapfile.lost(tally, f"damaged: message {raw.place} at byte {raw.offset}: {problem}")
                     continue
-                if record is not None:
-                    yield Mark(raw.offset, raw.place), record
+                if record is not None and not early:
+                    yield here, record
         promised = (self._totals or {}).get("frames", "")
         if mark is None and promised.isdigit() and int(promised) != tally.frames and not tally.truncated:
             tally.lost(f"damaged: {promised} frames were recorded, {tally.frames} are found")
 
+    def _round_before(self, mark: Mark) -> Mark:
+        """Where to begin so that every frame from `mark` on can be unpacked."""
+        rounds = self._rounds
+        at = bisect_right(rounds, mark)
+        return rounds[at - 1] if at else (mark if not rounds else Mark(0))
 
-def _record(channel: Channel, data: bytes, decoder: Decoder) -> Record | None:
+    def _learn(self, place: Mark) -> None:
+        if not self._rounds or place > self._rounds[-1]:
+            self._rounds.append(place)
+
+
+def _record(channel: Channel, data: bytes, decoder: Decoder, unpacker: Unpacker) -> Record | None:
+    if channel.message_encoding == PACKED_ENCODING:
+        return unpacker.unpack((channel.metadata.get("source", ""), channel.metadata.get("kind", "")), data)
     if channel.message_encoding == FRAME_ENCODING:
         return decoder.decode(data)
     if channel.topic == NOTES_TOPIC:

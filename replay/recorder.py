@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import msgspec
-from mcap.writer import IndexType, Writer
+from mcap.writer import CompressionType, IndexType, Writer
 
 from replay.layout import (
     FORMAT_VERSION,
@@ -31,12 +31,14 @@ from replay.layout import (
     JSON_ENCODING,
     METADATA,
     NOTES_TOPIC,
+    PACKED_ENCODING,
     PROFILE,
     SITE,
     TOPOLOGY,
     TOTALS,
 )
 from replay.output import Output
+from replay.packing import Packer
 from replay.records import Note, Record, Said, Tally
 from twin.errors import FabrictwinError
 from twin.frames import NS, Frame, encode
@@ -44,6 +46,7 @@ from twin.snapshot import Event
 from twin.topology.explicit import to_wiring
 from twin.topology.model import Topology
 
+ROUND_SECONDS = 10.0  # of event time: so far back reading must begin to give any frame
 CHUNK_SECONDS = 1.5  # with the tick and the time to compress, below the two seconds that are promised
 _TICK_SECONDS = 0.25
 _CHUNK_BYTES = 4 << 20
@@ -86,6 +89,7 @@ class Recorder:
         )  # of the open chunk: wall time, event time; latest event time
         self._sequence = 0
         self._channels: dict[tuple[str, str], int] = {}
+        self._packer, self._round = Packer(), 0  # event time at which the round began
         self._output = Output(self.path, overwrite)
         with self._guarded():
             self._writer = self._begin(topology, site)
@@ -98,6 +102,7 @@ class Recorder:
             self._output,  # type: ignore[arg-type]
             chunk_size=_CHUNK_BYTES,
             index_types=_INDEXES,
+            compression=CompressionType.NONE,  # of frames which are compressed already
             enable_data_crcs=True,
         )
         program = f"fabrictwin {_program_version()}"
@@ -132,32 +137,40 @@ class Recorder:
         with self._lock, self._guarded():
             if self.error is not None or self._output.closed:
                 return
-            if isinstance(record, Frame):
-                channel, data = self._frame_channel(record.source, record.kind), encode(record)
-            else:
-                topic = NOTES_TOPIC if isinstance(record, Note) else INCIDENTS_TOPIC
-                channel, data = self._channel(topic, JSON_ENCODING, {}), record.to_json()
             time = max(0, record.time)
             if isinstance(record, Frame):
                 self._clock = max(self._clock, time)
                 self._tally.add(record)
             if not self._pending:
                 self._pending, self._born, self._first = True, monotonic(), self._clock
+                self._begin_round()
+            if isinstance(record, Frame):
+                channel, data = self._frame(record)
+            else:
+                topic = NOTES_TOPIC if isinstance(record, Note) else INCIDENTS_TOPIC
+                channel, data = self._channel(topic, JSON_ENCODING, {}), record.to_json()
             self._sequence = (self._sequence + 1) & 0xFFFFFFFF
             self._writer.add_message(channel, time, data, time, self._sequence)
             if self._clock - self._first >= self._chunk_seconds * NS or (self._thread is not None and self._old()):
                 self._flush()
 
-    def _frame_channel(self, source: str, kind: str) -> int:
-        known = self._channels.get((source, kind))
-        if known is not None:
-            return known
-        if len(self._channels) >= _MAX_CHANNELS:
-            return self._channel(f"{FRAMES_TOPIC}/*/{kind}", FRAME_ENCODING, {"kind": kind})
-        topic = f"{FRAMES_TOPIC}/{source}/{kind}"
-        channel = self._channel(topic, FRAME_ENCODING, {"source": source, "kind": kind})
-        self._channels[source, kind] = channel
-        return channel
+    def _begin_round(self) -> None:
+        if self._round == 0 or self._clock - self._round >= ROUND_SECONDS * NS:
+            self._packer.begin_round()
+            self._round = self._clock
+
+    def _frame(self, frame: Frame) -> tuple[int, bytes]:
+        """The channel of a frame, and what is written of it: packed where it has a channel of its own."""
+        key = frame.source, frame.kind
+        known = self._channels.get(key)
+        if known is None:
+            if len(self._channels) >= _MAX_CHANNELS:
+                shared = self._channel(f"{FRAMES_TOPIC}/*/{frame.kind}", FRAME_ENCODING, {"kind": frame.kind})
+                return shared, encode(frame)
+            topic = f"{FRAMES_TOPIC}/{frame.source}/{frame.kind}"
+            named = {"source": frame.source, "kind": frame.kind}
+            known = self._channels[key] = self._channel(topic, PACKED_ENCODING, named)
+        return known, self._packer.pack(frame)
 
     def _channel(self, topic: str, encoding: str, metadata: dict[str, str]) -> int:
         key = ("", topic)

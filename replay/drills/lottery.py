@@ -192,8 +192,8 @@ def miscabled(topo: Topology, rng: Rng) -> Ticket | None:
 
 
 # Weights of all lots: published mixes folded to what a fabric monitor sees: GPU, memory and XID 35 of 100, link down
-# or flapping 15, half rate or a lost plane 12, congestion 12, NVLink 8, switches 5, power 5, monitoring 8. Within one of
-# these, the shares are estimated; nodes and NICs that go are of what is called hardware.
+# or flapping 15, half rate or a lost plane 12, congestion 12, NVLink 8, switches 5, power 5, monitoring 8. Within one
+# of these the shares are estimated; nodes and NICs that go are of what is called hardware.
 LINKS: tuple[Lot, ...] = (
     Lot("link_down", 6, link_down),
     Lot("link_flapping", 5, link_flapping),

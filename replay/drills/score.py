@@ -37,7 +37,8 @@ WORKLOADS: tuple[tuple[Phase, ...], ...] = (
     (Phase("idle"),),
 )
 HEALTHY_WORK: tuple[tuple[Workload, float], ...] = (  # from which share of the time on
-    ("allreduce", 0.0), ("checkpoint", 0.3), ("allreduce", 0.33), ("idle", 0.5), ("alltoall", 0.6), ("inference", 0.8),
+    ("allreduce", 0.0), ("checkpoint", 0.3), ("allreduce", 0.33), ("idle", 0.5), ("alltoall", 0.6),
+    ("inference", 0.8),
 )  # fmt: skip
 LOTS: tuple[Lot, ...] = (*LINKS, *GPUS, *TRAFFIC, *POWER)
 FIRST_S, REST_S = 15.0, 25.0  # before the first fault, and between two

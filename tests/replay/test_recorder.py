@@ -17,11 +17,12 @@ from mcap.reader import make_reader
 from trace_samples import T0, any_frames, fabric, record, sample_frames
 
 from replay import layout, recorder
+from replay.packing import Unpacker
 from replay.recorder import Recorder, RecordingError
 from replay.records import Note
 from replay.trace import open_trace
 from twin.errors import InputError
-from twin.frames import NS, Frame, decode
+from twin.frames import NS, Frame
 from twin.snapshot import Event
 from twin.topology.explicit import to_wiring
 from twin.twin import Twin
@@ -80,9 +81,12 @@ def test_the_stock_reader_opens_a_recording(tmp_path: Path) -> None:
         found = list(reader.iter_messages(log_time_order=False))
         summary = reader.get_summary()
         attachments = {a.name: a.media_type for a in reader.iter_attachments()}
-    assert [decode(message.data) for _, _, message in found] == frames
+    unpacker = Unpacker()
+    keys = [(channel.metadata["source"], channel.metadata["kind"]) for _, channel, _ in found]
+    unpacked = [unpacker.unpack(key, message.data) for key, (_, _, message) in zip(keys, found, strict=True)]
+    assert unpacked == frames
     assert [message.log_time for _, _, message in found] == [frame.time for frame in frames]
-    assert {channel.message_encoding for _, channel, _ in found} == {layout.FRAME_ENCODING}
+    assert {channel.message_encoding for _, channel, _ in found} == {layout.PACKED_ENCODING}
     assert summary is not None
     assert summary.statistics is not None
     assert summary.statistics.message_count == len(frames)

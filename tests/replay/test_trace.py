@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mcap.reader import make_reader
 from mcap.writer import CompressionType, Writer
 from trace_samples import NS, T0, any_frames, fabric, known, record, sample_frames, write_text
 
@@ -18,6 +21,7 @@ from replay.records import Note
 from replay.trace import Trace, open_trace
 from twin.errors import InputError
 from twin.frames import Frame, encode, to_line
+from twin.topology.explicit import to_wiring
 
 HARMLESS = settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
@@ -70,14 +74,36 @@ def test_a_closed_recording_tells_its_times_without_being_read(
 
 def test_a_record_that_turned_into_another_is_missed(tmp_path: Path, recording: tuple[bytes, list[Frame]]) -> None:
     data, frames = recording
-    chunk = data.index(b"\x04\0\0\0zstd", len(data) // 2) - 37  # the opcode of a chunk in the middle
-    assert data[chunk] == 6
+    summary = make_reader(BytesIO(data)).get_summary()
+    assert summary is not None
+    chunk = summary.chunk_indexes[len(summary.chunk_indexes) // 2].chunk_start_offset
+    assert data[chunk] == 6  # its opcode
     path = tmp_path / "t.mcap"
     path.write_bytes(data[:chunk] + b"\x80" + data[chunk + 1 :])
     trace = open_trace(path)
     found = list(trace.frames())
     assert len(found) < len(frames)
-    assert trace.problems == [f"damaged: {len(frames)} frames were recorded, {len(found)} are found"]
+    assert trace.truncated
+    assert all(problem.startswith(("damaged", "more damage")) for problem in trace.problems)
+    kept = {(f.time, f.source, f.kind): f for f in frames}
+    assert all(f == kept[f.time, f.source, f.kind] for f in found)
+
+
+def test_a_recording_of_the_first_version_is_read_as_before(tmp_path: Path) -> None:
+    path, frames = tmp_path / "old.mcap", list(sample_frames(5))
+    with path.open("wb") as stream:
+        writer = Writer(stream)
+        writer.start(layout.PROFILE, "fabrictwin 0")
+        writer.add_metadata(layout.METADATA, {"format_version": "1", "program": "fabrictwin 0", "topology": "mini"})
+        writer.add_attachment(0, 0, layout.TOPOLOGY, "application/json", json.dumps(to_wiring(fabric())).encode())
+        for frame in frames:
+            topic = f"{layout.FRAMES_TOPIC}/{frame.source}/{frame.kind}"
+            channel = writer.register_channel(topic, layout.FRAME_ENCODING, 0)
+            writer.add_message(channel, frame.time, encode(frame), frame.time)
+        writer.finish()
+    trace = open_trace(path)
+    assert list(trace.frames()) == frames
+    assert not trace.truncated
 
 
 def test_frames_of_a_chunk_that_is_itself_cut_are_recovered(tmp_path: Path) -> None:
@@ -317,8 +343,8 @@ def test_an_mcap_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_recording_of_a_later_program_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("replay.recorder.FORMAT_VERSION", 2)
-    assert "trace format 2" in _refused(record(tmp_path / "t.mcap", sample_frames(1)))
+    monkeypatch.setattr("replay.recorder.FORMAT_VERSION", 3)
+    assert "trace format 3" in _refused(record(tmp_path / "t.mcap", sample_frames(1)))
 
 
 def test_a_compressed_recording_says_to_decompress_it(tmp_path: Path) -> None:
