@@ -146,8 +146,10 @@ def round_of(data: bytes | memoryview) -> int:
 
 def _words(frame: Frame) -> U64:
     """uint64[metrics, names], a copy of the columns."""
-    columns = [np.ascontiguousarray(c).view(np.uint64) for c in frame.columns.values()]
-    return np.stack(columns) if columns else np.zeros((0, len(frame.names)), np.uint64)
+    words = np.empty((len(frame.columns), len(frame.names)), np.uint64)
+    for row, column in zip(words, frame.columns.values(), strict=True):
+        row[:] = column.view(np.uint64) if column.flags.c_contiguous else np.ascontiguousarray(column).view(np.uint64)
+    return words
 
 
 def _without_columns(frame: Frame, size: int) -> bytes:

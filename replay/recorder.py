@@ -46,7 +46,7 @@ from twin.snapshot import Event
 from twin.topology.explicit import to_wiring
 from twin.topology.model import Topology
 
-ROUND_SECONDS = 10.0  # of event time: so far back reading must begin to give any frame
+ROUND_SECONDS = 20.0  # of event time: so far back reading must begin to give any frame
 CHUNK_SECONDS = 1.5  # with the tick and the time to compress, below the two seconds that are promised
 _TICK_SECONDS = 0.25
 _CHUNK_BYTES = 4 << 20

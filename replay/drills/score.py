@@ -16,7 +16,7 @@ from replay.drills.lottery_traffic import TRAFFIC
 from replay.drills.runner import same_place
 from twin.frames import NS
 from twin.incident import Incident
-from twin.simulator.scenario import Phase, Scenario, Workload
+from twin.simulator.scenario import Phase, Scenario
 from twin.simulator.simulation import Simulation
 from twin.topology.model import Topology
 from twin.topology.presets import PRESETS, preset
@@ -36,14 +36,14 @@ WORKLOADS: tuple[tuple[Phase, ...], ...] = (
     (Phase("inference", 0.4),),
     (Phase("idle"),),
 )
-HEALTHY_WORK: tuple[tuple[Workload, float], ...] = (  # from which share of the time on
-    ("allreduce", 0.0), ("checkpoint", 0.3), ("allreduce", 0.33), ("idle", 0.5), ("alltoall", 0.6),
-    ("inference", 0.8),
+HEALTHY_S = 1800.0  # of a healthy run
+HEALTHY_WORK: tuple[Phase, ...] = (
+    Phase("allreduce", 0.7), Phase("checkpoint", 0.7, at=540), Phase("allreduce", 0.7, at=600), Phase("idle", at=900),
+    Phase("alltoall", 0.7, at=1080), Phase("inference", 0.7, at=1440),
 )  # fmt: skip
 LOTS: tuple[Lot, ...] = (*LINKS, *GPUS, *TRAFFIC, *POWER)
 FIRST_S, REST_S = 15.0, 25.0  # before the first fault, and between two
 EACH = 4  # faults of one run, one after the other
-HEALTHY_S = 1800.0  # of a healthy run
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,8 +167,7 @@ def run(
 def healthy(name: str, seed: int, seconds: float, *, noise: float = 1.0) -> Score:
     """So long without any fault: every incident is a false alarm."""
     topo = preset(name, **SIZES.get(name, {}))
-    work = tuple(Phase(kind, 0.7, at=seconds * share) for kind, share in HEALTHY_WORK)
-    scenario = Scenario(name, name, SIZES.get(name, {}), work, duration=seconds, seed=seed)
+    scenario = Scenario(name, name, SIZES.get(name, {}), HEALTHY_WORK, duration=seconds, seed=seed)
     told = _incidents(scenario, topo, noise)
     return Score(
         healthy_seconds=seconds,
