@@ -3,7 +3,7 @@
     header       profile `fabrictwin`
     metadata     `fabrictwin`: format_version, program, topology (its name)
     attachments  `topology`: the explicit wiring as JSON; `site`: the site file as JSON, where there was one
-    chunks       each at most two seconds of time, in order of arrival; frames are packed (`replay.packing`)
+    chunks       zstd, each at most two seconds of time, in order of arrival; frames are packed (`replay.packing`)
     metadata     `fabrictwin.totals`: frames, start, end (ns), only in a file that was closed
     summary      chunk index by time, statistics, channels
 

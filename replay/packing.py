@@ -1,7 +1,8 @@
-"""Frames made small: of each channel the differences to its frame before, bytes of equal weight together, then zstd.
+"""Frames ready for compression: of each channel the differences to its frame before, bytes of equal weight together.
 
 Counters and gauges change little from one reading to the next, so their differences are mostly zeros in the upper
-bytes. Every few seconds a round begins in which each channel gives a whole frame, so that reading can start there.
+bytes. The chunk around them is compressed as a whole, since most frames are small. Every few seconds a round begins in
+which each channel gives a whole frame, so that reading can start there.
 
     offset  size  what
     0       4     magic `FTP1`
@@ -9,7 +10,7 @@ bytes. Every few seconds a round begins in which each channel gives a whole fram
     8       4     u32, 0: a whole frame; k: the difference to the k-1th frame after the last whole one of its channel
     12      4     zero
     16      8     i64, time in nanoseconds since the epoch
-    24      …     zstd: of a whole frame u32 length and the header and names of its binary form (`twin.frames`), then
+    24      …     of a whole frame u32 length and the header and names of its binary form (`twin.frames`), then
                   its columns; of a difference the columns alone. Columns are u64, modulo 2**64, byte 0 of all
                   values first, then byte 1, …
 """
@@ -22,7 +23,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import zstandard
 
 from twin.errors import InputError
 from twin.frames import Decoder, Frame, encode
@@ -30,8 +30,6 @@ from twin.frames import Decoder, Frame, encode
 _HEAD = struct.Struct("<4sIIIq")
 _MAGIC = b"FTP1"
 _LENGTH = struct.Struct("<I")
-_LEVEL = 1
-_MOST_BYTES = 1 << 30  # of one frame: more is damage
 U64 = npt.NDArray[np.uint64]
 Key = tuple[str, str]  # source and kind: a channel
 
@@ -51,7 +49,6 @@ class Packer:
     """The writing end. One for a file."""
 
     def __init__(self) -> None:
-        self._zstd = zstandard.ZstdCompressor(level=_LEVEL, write_checksum=False)
         self._before: dict[Key, _Before] = {}
         self._round = 0
 
@@ -80,14 +77,13 @@ class Packer:
         return self._pack(before.count, frame.time, _shuffled(change))
 
     def _pack(self, count: int, time: int, body: bytes) -> bytes:
-        return _HEAD.pack(_MAGIC, self._round, count, 0, time) + self._zstd.compress(body)
+        return _HEAD.pack(_MAGIC, self._round, count, 0, time) + body
 
 
 class Unpacker:
     """The reading end: frames of a channel in the order in which they were packed, from a whole one on."""
 
     def __init__(self) -> None:
-        self._zstd = zstandard.ZstdDecompressor()
         self._decoder = Decoder()
         self._before: dict[Key, _Before] = {}
 
@@ -95,7 +91,7 @@ class Unpacker:
         """Raises InputError for what is no packed frame, or one of which the frame before is missing."""
         try:
             return self._unpack(key, data)
-        except (struct.error, ValueError, zstandard.ZstdError, MemoryError) as problem:
+        except (struct.error, ValueError) as problem:
             self._before.pop(key, None)
             raise InputError(f"not a packed frame: {problem}") from problem
 
@@ -103,10 +99,7 @@ class Unpacker:
         magic, _, count, _, time = _HEAD.unpack_from(data)
         if magic != _MAGIC:
             raise ValueError(f"it begins with {bytes(magic)!r}, expected {_MAGIC!r}")
-        packed = memoryview(data)[_HEAD.size :]
-        if zstandard.frame_content_size(packed) > _MOST_BYTES:
-            raise ValueError("its length cannot be")
-        body = self._zstd.decompress(packed)
+        body = bytes(memoryview(data)[_HEAD.size :])
         if count == 0:
             return self._whole(key, body)
         before = self._before.get(key)

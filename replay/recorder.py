@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import msgspec
-from mcap.writer import CompressionType, IndexType, Writer
+from mcap.writer import IndexType, Writer
 
 from replay.layout import (
     FORMAT_VERSION,
@@ -102,7 +102,6 @@ class Recorder:
             self._output,  # type: ignore[arg-type]
             chunk_size=_CHUNK_BYTES,
             index_types=_INDEXES,
-            compression=CompressionType.NONE,  # of frames which are compressed already
             enable_data_crcs=True,
         )
         program = f"fabrictwin {_program_version()}"
