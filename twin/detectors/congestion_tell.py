@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log2
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from twin.detectors.backpressure import Root
 from twin.detectors.finding import Story
+from twin.detectors.foretold import foretold
 from twin.detectors.scene import Scene
 from twin.detectors.tell import affected
 from twin.detectors.waiting import PortView
@@ -159,13 +161,27 @@ class CongestionTeller:
     def _evidence(self, root: Root, view: PortView) -> tuple[Evidence, ...]:
         names = self.topo.port_names
         loads = [p for p in (root.full or (root.port,))[:2] if not np.isnan(view.load[p])]
-        out = [Evidence(names[p], "load_fraction", round(float(view.load[p]), 3), None) for p in loads]
+        should = self._foretold(root, view)
+        out = [Evidence(names[p], "load_fraction", round(float(view.load[p]), 3), should(p)) for p in loads]
         waits = root.held[np.argsort(-np.nan_to_num(view.wait[root.held]), kind="stable")]
         waits = waits[np.nan_to_num(view.wait[waits]) > 0]
         out.extend(Evidence(names[p], "waiting_fraction", round(float(view.wait[p]), 3), 0.0) for p in waits[:_SHOWN])
         queues = root.held[np.nan_to_num(view.queue[root.held]) > 0]
         out.extend(Evidence(names[p], "queue_fraction", round(float(view.queue[p]), 3), 0.0) for p in queues[:1])
         return tuple(out)
+
+    def _foretold(self, root: Root, view: PortView) -> Callable[[int], float | None]:
+        """The load of a port that the jobs' collectives would give it, were equal paths used alike."""
+        if root.form != "imbalance":
+            return lambda port: None
+        links, shares = self.topo.links, foretold(self.topo, view.load)
+
+        def of(port: int) -> float | None:
+            link = int(self.topo.ports.link[port])
+            share = shares[int(links.a[link] != port), link]
+            return round(float(share), 3) if share == share else None
+
+        return of
 
 
 def _who(cost: Cost) -> str:

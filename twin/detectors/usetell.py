@@ -9,12 +9,13 @@ import numpy as np
 
 from twin.capacity import CapacityModel
 from twin.detectors.finding import Story
+from twin.detectors.foretold import foretold
 from twin.detectors.jobs import JobCost, job_words
 from twin.detectors.linkuse import LinkUse
 from twin.detectors.tell import affected, cost_words
 from twin.frames import NS
 from twin.incident import Evidence
-from twin.topology.model import TIERS, Topology
+from twin.topology.model import HOST_LEAF, TIERS, Topology
 from twin.units import show_speed
 
 if TYPE_CHECKING:
@@ -65,12 +66,28 @@ class UseTeller:
             if known.any():
                 load, expected = use.load[rows][known].mean(), use.expected[rows][known].mean()
                 out.append(seen(cause.cause, float(load), float(expected)))
+        out += self._foretold(cause, use)
         ports = self.topo.links.a[rows[:_SHOWN]].tolist()
         out += [
             seen(self.topo.port_names[p], float(use.load[r]), float(use.expected[r]))
             for p, r in zip(ports, rows.tolist(), strict=False)
         ]
         return tuple(out)
+
+    def _foretold(self, cause: Silent, use: LinkUse) -> list[Evidence]:
+        """What the jobs' collectives would send over these links from the hosts, where the wiring names jobs."""
+        links = self.topo.links
+        if cause.what not in ("plane", "job") or not self.topo.jobs:
+            return []
+        load = np.full(len(self.topo.ports.link), np.nan)
+        load[links.a] = use.load
+        host = cause.links[links.tier[cause.links] == HOST_LEAF]
+        should = foretold(self.topo, load)[0][host]
+        known = ~np.isnan(should) & ~np.isnan(use.load[host])
+        if not known.any():
+            return []
+        seen, said = float(use.load[host][known].mean()), float(should[known].mean())
+        return [Evidence(cause.cause, "load_fraction_of_model", _rounded(seen), _rounded(said))]
 
     # --- words ---
 

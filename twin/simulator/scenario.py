@@ -8,8 +8,8 @@ from typing import Literal, get_args
 
 from twin.topology.sitepower import SitePower
 
-# allreduce, alltoall: a collective in lockstep. inference: each node serves requests of its own. checkpoint: all store
-# what they have and wait for it.
+# allreduce, alltoall: a collective in lockstep. inference: each node serves requests of its own. checkpoint: all
+# store what they have and wait for it.
 Workload = Literal["allreduce", "alltoall", "inference", "checkpoint", "idle"]
 WORKLOADS: tuple[Workload, ...] = get_args(Workload)
 Action = Literal[

@@ -16,7 +16,7 @@ F64 = npt.NDArray[np.float64]
 Bool = npt.NDArray[np.bool_]
 
 _KEPT = 0.95  # of the requests that a node has, those that it still has an interval later; estimated
-_SERVING_PACE, _STORING_PACE = 0.6, 0.1  # of a GPU's full pace, in inference and while a checkpoint is stored; estimated
+_SERVING_PACE, _STORING_PACE = 0.6, 0.1  # of a GPU's full pace: in inference, while a checkpoint is stored; estimated
 
 
 @dataclass(frozen=True, slots=True)

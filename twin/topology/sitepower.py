@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-import numpy as np
-
-from twin.topology.model import Feeds, Topology
+if TYPE_CHECKING:
+    from twin.topology.model import Feeds, Topology
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,10 @@ def with_power(topo: Topology, power: SitePower) -> Topology:
 
 
 def _more(feeds: Feeds, racks: Sequence[str], rows: list[int], watts: float) -> Feeds:
+    import numpy as np  # a scenario names its power before there is a fabric, and then needs no numbers
+
+    from twin.topology.model import Feeds
+
     return Feeds(
         name=(*feeds.name, *(f"{racks[r]}/feed{side}" for r in rows for side in "AB")),
         rack=np.r_[feeds.rack, np.repeat(np.array(rows, dtype=np.int32), 2)].astype(np.int32),
