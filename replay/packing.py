@@ -1,8 +1,8 @@
 """Frames ready for compression: of each channel the differences to its frame before, bytes of equal weight together.
 
 Counters and gauges change little from one reading to the next, so their differences are mostly zeros in the upper
-bytes. The chunk around them is compressed as a whole, since most frames are small. Every few seconds a round begins in
-which each channel gives a whole frame, so that reading can start there.
+bytes. The chunk around them is compressed as a whole, since most frames are small. Every few seconds a round begins
+in which each channel gives a whole frame, so that reading can start there.
 
     offset  size  what
     0       4     magic `FTP1`
