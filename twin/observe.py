@@ -149,7 +149,7 @@ class Observer:
             psu=_values(kinds["psu"]),
             feed=_values(kinds["feed"]),
             nvlink=_nvlinks(kinds["nvlink"]) if "nvlink" in kinds else {},
-            age={kind: _age(kinds[kind], now) for kind in ("node", "psu", "feed", "nvlink") if kind in kinds},
+            age={kind: _age(kinds[kind], now, "up") for kind in ("node", "psu", "feed", "nvlink") if kind in kinds},
         )
 
     def _history(self) -> History:
@@ -172,15 +172,20 @@ def _nvlinks(kind: KindState) -> dict[str, F64]:
     rates = [s.value for name, s in kind.series.items() if name.endswith("_errors")]
     shown = {"up": kind.value("up").copy()}
     if rates:
-        total = rates[0].copy()
-        for rate in rates[1:]:
-            total = np.where(np.isnan(total), rate, total + np.nan_to_num(rate))
+        total, known = np.zeros(kind.n), np.zeros(kind.n, bool)
+        for rate in rates:
+            counted = ~np.isnan(rate)
+            np.add(total, rate, out=total, where=counted)
+            known |= counted
+        total[~known] = np.nan
         shown["errors"] = total
     return shown
 
 
-def _age(kind: KindState, now: int) -> F64:
-    last = kind.last_time()
+def _age(kind: KindState, now: int, metric: str = "") -> F64:
+    """Seconds since an entity was heard of, NaN never; by one metric where that is read, as others are with it."""
+    series = kind.get(metric)
+    last = series.time if series is not None else kind.last_time()
     return np.where(last > 0, (now - last) / NS, np.nan)
 
 

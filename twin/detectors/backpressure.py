@@ -44,13 +44,14 @@ class Root:
 @dataclass(slots=True)
 class Trail:
     """What is known of all ports: wait (shares that lasted), queue (bool: too long a queue), short (bool: known to be
-    no longer than that of others), load and its average, full, paused."""
+    no longer than that of others), load, and by how much it has risen of late, full,
+    paused."""
 
     wait: F64
     queue: Bool
     short: Bool
     load: F64
-    average: F64
+    risen: F64
     full: Bool
     paused: Bool  # by pause frames, which InfiniBand does not have
     known: Bool = field(init=False)
@@ -146,7 +147,7 @@ class BackPressure:
             hosts = queued if len(queued) else hosts
             if len(hosts):
                 marked = hosts[trail.queue[hosts]]
-                best = marked if len(marked) else hosts[[int(np.argmax(trail.average[hosts]))]]
+                best = marked if len(marked) else hosts[[int(np.argmax(trail.risen[hosts]))]]
                 unsure = not len(marked) and len(hosts) > 1
                 return [replace(self._full(p, "incast", waits), unsure=unsure) for p in best.tolist()]
             return self._downlinks(full, trail, waits)
@@ -200,8 +201,8 @@ class BackPressure:
         return bool(equals.any() and trail.load[port] >= _UNEQUAL * np.median(trail.load[equals]))
 
     def _busy_hosts(self, ports: Rows, others: list[Root], trail: Trail, waits: Bool) -> list[Root]:
-        """Of full ports to hosts, which may just be busy, those with a queue; else the fullest of a switch, where
-        somebody waits whom no other root explains."""
+        """Of full ports to hosts, which may just be busy, those with a queue; else the one of a switch whose load has
+        risen most, where somebody waits whom no other root explains."""
         explained = np.zeros(len(waits), bool)
         for other in others:
             explained[other.held] |= not other.lost
@@ -211,7 +212,7 @@ class BackPressure:
             queued = mine[trail.queue[mine]]
             out += [self._full(p, "incast", waits) for p in queued.tolist()]
             if len(mine) and not len(queued):
-                root = self._full(int(mine[np.argmax(trail.average[mine])]), "incast", waits)
+                root = self._full(int(mine[np.argmax(trail.risen[mine])]), "incast", waits)
                 if not explained[root.held[root.held != root.port]].all():
                     out.append(replace(root, unsure=len(mine) > 1))
         return out

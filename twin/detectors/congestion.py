@@ -31,7 +31,7 @@ Rows = npt.NDArray[np.intp]
 
 _SETTLED = 1.0  # reports for which a root must have been the same
 _LOST = 3.0  # and one that is only where the trail is lost, or a guess: the rest may be read in a moment
-_NEWEST = 0.25  # weight of the newest reading in an average
+_NEWEST, _PAST = 0.25, 0.1  # weight of the newest reading in an average: of late, and over some ten readings
 _SHORT = 2.5  # times the marks that are usual: so many more say that a queue stands out
 
 
@@ -52,7 +52,7 @@ class CongestionDetector:
         self._pressure = BackPressure(topo, rules)
         self._teller = CongestionTeller(topo)
         self._wait, self._queue = (Excess(n, rules.congestion_share, rules.congestion_cost) for _ in range(2))
-        self._load, self._load_before, self._average, self._marks = (np.full(n, np.nan) for _ in range(4))
+        self._load, self._load_before, self._usual, self._marks = (np.full(n, np.nan) for _ in range(4))
         self._first: dict[str, int] = {}  # when each root was first seen as such
         self._told: dict[str, _Told] = {}
 
@@ -63,7 +63,7 @@ class CongestionDetector:
         self._wait.note(view.wait, view.time)
         self._queue.note(view.queue, view.time)
         self._load_before, self._load = self._load, view.load
-        self._average, self._marks = _moved(self._average, view.load), _moved(self._marks, view.marked)
+        self._usual, self._marks = _moved(self._usual, view.load, _PAST), _moved(self._marks, view.marked, _NEWEST)
         if not (self._told or self._wait.brewing() or self._queue.brewing()):
             self._first.clear()
             return []
@@ -78,14 +78,15 @@ class CongestionDetector:
         return found
 
     def _trail(self, scene: Scene) -> Trail:
-        full = np.minimum(self._load, self._load_before) >= self.rules.full_port
+        lately = np.minimum(self._load, self._load_before)
+        full = lately >= self.rules.full_port
         queue = (
             self._queue.over & (np.nan_to_num(self._queue.steady) >= self.rules.congestion_share)
         ) | self._queue.on
         paused = np.zeros(len(full), bool)
         if scene.heard("port", "rx_pause_seconds") or scene.heard("port", "tx_pause_seconds"):
             paused[:] = np.isnan(scene.fresh("port", "tx_wait_ticks"))
-        return Trail(self._wait.steady, queue, self._short(), self._load, self._average, full, paused)
+        return Trail(self._wait.steady, queue, self._short(), self._load, lately - self._usual, full, paused)
 
     def _short(self) -> Bool:
         """bool[ports]: packets are marked there no more often than elsewhere; nowhere if nobody marks any."""
@@ -162,8 +163,8 @@ class CongestionDetector:
         return Finding("congestion", cause, since, ready, NO_LINKS, signature, tell, scope=frozenset({cause}))
 
 
-def _moved(average: F64, newest: F64) -> F64:
+def _moved(average: F64, newest: F64, weight: float) -> F64:
     """The average with the newest reading in it; where one of them is unknown, the other."""
-    moved = average + _NEWEST * (newest - average)
+    moved = average + weight * (newest - average)
     out: F64 = np.where(np.isnan(moved), np.fmax(average, newest), moved)
     return out
