@@ -7,19 +7,22 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from tui.colours import COLOURS
+from tui.keymap import bindings_of, changeable
 from tui.screens.base import StartingScreen, ViewScreen
 from tui.session import Late, ReplaySession, Session, next_speed
 from tui.shown import Shown, marks_of
 from tui.text import clock
-from tui.theme import DARK, LIGHT, THEMES, Palette
+from tui.theme import Palette, textual_theme
 
 if TYPE_CHECKING:
     from twin.incident import Incident
@@ -55,14 +58,42 @@ def _planes() -> Screen[None]:
     return PlanesScreen()
 
 
+def _nvlink() -> Screen[None]:
+    from tui.screens.nvlink import NvlinkScreen
+
+    return NvlinkScreen()
+
+
+def _gpus() -> Screen[None]:
+    from tui.screens.gpus import GpusScreen
+
+    return GpusScreen()
+
+
+def _power() -> Screen[None]:
+    from tui.screens.power import PowerScreen
+
+    return PowerScreen()
+
+
 def _incidents() -> Screen[None]:
     from tui.screens.incidents import IncidentsScreen
 
     return IncidentsScreen()
 
 
+def _whatif() -> Screen[None]:
+    from tui.screens.whatif import WhatIfScreen
+
+    return WhatIfScreen()
+
+
 class FabricApp(App[None]):
-    """beat: seconds between redraws. ascii: None asks the locale. clock: wall clock, ns since the epoch."""
+    """beat: seconds between redraws. ascii: None asks the locale. clock: wall clock, ns since the epoch.
+
+    colours: of which theme. view: the one to begin with. keys: those that a person changed (`tui/keymap.py`).
+    warning: what to say first.
+    """
 
     TITLE = "fabrictwin"
     ENABLE_COMMAND_PALETTE = True
@@ -70,7 +101,11 @@ class FabricApp(App[None]):
         "starting": StartingScreen,
         "overview": _overview,
         "planes": _planes,
+        "nvlink": _nvlink,
+        "gpus": _gpus,
+        "power": _power,
         "incidents": _incidents,
+        "whatif": _whatif,
     }
     DEFAULT_MODE = "starting"  # an empty view: the first frame needs no more
     CSS = """
@@ -82,7 +117,12 @@ class FabricApp(App[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("1", "view('overview')", "overview", tooltip="verdict, planes, GPUs, incidents, sources"),
         Binding("2", "view('planes')", "planes", tooltip="each plane, leaf by spine"),
+        Binding("3", "view('nvlink')", "NVLink", tooltip="NVLink domains, GPU by switch chip"),
+        Binding("4", "view('gpus')", "GPUs", tooltip="every GPU: sort by any column, filter by anything"),
+        Binding("5", "view('power')", "power", tooltip="racks, feeds, nodes, supplies: what each has to spare"),
         Binding("6", "view('incidents')", "incidents", tooltip="all incidents, open and resolved"),
+        Binding("7", "view('whatif')", "what-if", tooltip="what would break next, and at what cost"),
+        Binding("w", "whatif", "what if", show=False, tooltip="what if that under the cursor failed"),
         Binding("space", "pause", "pause", tooltip="pause the view; collecting goes on"),
         Binding("comma", "step(-1)", "step", key_display=", .", tooltip="one second back"),
         Binding("full_stop", "step(1)", "step on", show=False, tooltip="one second on"),
@@ -97,10 +137,12 @@ class FabricApp(App[None]):
         Binding("ctrl+c", "quit", show=False, priority=True, tooltip="leave"),
         Binding("ctrl+z", "suspend_process", show=False, tooltip="back to the shell; fg returns"),
     ]
+    BINDINGS = changeable(BINDINGS)
 
     def __init__(
         self, session: Session, *, ascii: bool | None = None, beat: float = 1.0,
-        clock: Callable[[], int] = time.time_ns,
+        clock: Callable[[], int] = time.time_ns, colours: str = "dark", view: str = "overview",
+        keys: Mapping[str, str] | None = None, warning: str = "",
     ) -> None:  # fmt: skip
         super().__init__()
         self.session = session
@@ -114,16 +156,19 @@ class FabricApp(App[None]):
         self._waiting = 0
         self._paused = False
         self._failed = ""
-        for theme in THEMES:
-            self.register_theme(theme)
-        self.theme = "fabrictwin"
-        self.palette = Palette(DARK, ascii_only=self.ascii)
+        self._first_view = view if view in self.MODES else "overview"
+        self._keys = bindings_of(keys or {})
+        self._warning = warning
+        self.colours = ""
+        self.paint(colours)
         self.shown = Shown(session.title, session.mode, speed=session.speed)
 
     # --- the session and the beat ---
 
     def on_mount(self) -> None:
         self._leave_cleanly_on_signals()
+        if self._keys:
+            self.set_keymap(self._keys)
         self.set_class(self.ascii, "-ascii")
         self.call_after_refresh(self._start)
 
@@ -135,7 +180,9 @@ class FabricApp(App[None]):
 
     def _start(self) -> None:
         if self.current_mode == "starting":
-            self.switch_mode("overview")
+            self.switch_mode(self._first_view)
+        if self._warning:
+            self.say(self._warning)
         self.run_worker(self._run_session(), group="session", exit_on_error=False)
         self.set_interval(self.beat, self.apply)
 
@@ -202,6 +249,10 @@ class FabricApp(App[None]):
         incidents = () if self.shown.snapshot is None else self.shown.snapshot.incidents
         return next((i for i in incidents if i.id == id), incidents[0] if incidents and not id else None)
 
+    def redraw(self) -> None:
+        """Draws what is shown once more: something was chosen that more than one panel shows."""
+        self._show(self.shown)
+
     def select(self, id: str) -> None:
         self._show(replace(self.shown, selected=id))
 
@@ -227,10 +278,43 @@ class FabricApp(App[None]):
         else:
             self.switch_mode(name)
 
+    def open_entity(self, address: str) -> None:
+        """The page of a GPU, a node, a rack or a domain; one that is open already comes back."""
+        from tui.rows.entity import page_of
+        from tui.screens.domain import DomainScreen
+        from tui.screens.entity import EntityScreen
+
+        found = page_of(self.shown.snapshot.topology, address) if self.shown.snapshot is not None else None
+        if found is None:
+            self.say(f"{address} has no page of its own")
+            return
+        kind, name = found
+        below = next((s for s in self.screen_stack if getattr(s, "address", "") == name), None)
+        if below is None:
+            self.push_screen(DomainScreen(name) if kind == "domain" else EntityScreen(name))
+        while below is not None and self.screen is not below:
+            self.pop_screen()
+
     def open_incident(self) -> None:
         from tui.screens.incident import IncidentScreen
 
         self.push_screen(IncidentScreen())
+
+    def action_whatif(self) -> None:
+        """The what-if view, asked about what is under the cursor."""
+        screen = self._view_screen()
+        entity = screen.entity() if screen is not None else ""
+        if not entity:
+            self.say("nothing here to ask about: 7 shows what would break next")
+            return
+        self.action_view("whatif")
+        self.call_after_refresh(self._ask_whatif, f"?{entity}")
+
+    def _ask_whatif(self, question: str) -> None:
+        from tui.screens.whatif import WhatIfScreen
+
+        if isinstance(self.screen, WhatIfScreen):
+            self.screen.ask(question)
 
     def filter_incidents(self) -> None:
         """The incidents view with its filter open."""
@@ -259,16 +343,28 @@ class FabricApp(App[None]):
             "Overview", "Verdict, planes, GPUs, incidents, sources", lambda: self.action_view("overview")
         )
         yield SystemCommand("Planes", "Each plane, leaf by spine", lambda: self.action_view("planes"))
+        yield SystemCommand("NVLink", "NVLink domains, GPU by switch chip", lambda: self.action_view("nvlink"))
+        yield SystemCommand("GPUs", "Every GPU, sorted and filtered", lambda: self.action_view("gpus"))
+        yield SystemCommand("Power", "Racks, feeds, nodes and supplies", lambda: self.action_view("power"))
         yield SystemCommand("Incidents", "All incidents, open and resolved", lambda: self.action_view("incidents"))
+        yield SystemCommand("What-if", "What would break next, and at what cost", lambda: self.action_view("whatif"))
         yield SystemCommand("Filter incidents", "Those that hold some words", self.filter_incidents)
-        yield SystemCommand("Light or dark", "Switch the colours", self.action_colours)
+        for name in COLOURS:
+            yield SystemCommand(f"Colours: {name}", "Kept for the next time", partial(self.action_colours, name))
         yield SystemCommand("Keys", "The keys of this view", lambda: self.call_later(self.action_help))
         yield SystemCommand("Quit", "Leave fabrictwin", self.exit)
 
-    def action_colours(self) -> None:
-        dark = self.theme != "fabrictwin"
-        self.theme = "fabrictwin" if dark else "fabrictwin-light"
-        self.palette = Palette(DARK if dark else LIGHT, ascii_only=self.ascii)
+    def paint(self, colours: str) -> None:
+        """Takes the colours of a theme."""
+        self.colours = colours
+        self.register_theme(textual_theme(colours))
+        self.theme = f"fabrictwin-{colours}"
+        self.palette = Palette(COLOURS[colours], ascii_only=self.ascii)
+
+    def action_colours(self, name: str = "") -> None:
+        """Changes to a theme, to the next one where none is named."""
+        names = list(COLOURS)
+        self.paint(name or names[(names.index(self.colours) + 1) % len(names)])
         self._show(self.shown)
 
     def action_command_palette(self) -> None:

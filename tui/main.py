@@ -20,10 +20,13 @@ _COMMANDS = {
     "agent": ("tui.commands.agent", "This host's telemetry to MQTT, for a monitor elsewhere."),
     "replay": ("tui.commands.replay", "Play a trace in the screen."),
     "analyze": ("tui.commands.analyze", "Judge a trace with today's detectors."),
+    "import": ("tui.commands.importing", "History of a Prometheus-compatible store as a trace."),
     "drill": ("tui.commands.drill", "Run drills: simulated failures with what must be found."),
+    "whatif": ("tui.commands.whatif", "What a failure would cost; every single one, ranked."),
     "topology": ("tui.commands.topology", "The wiring: show, validate, export, discover, presets."),
-    "trace": ("tui.commands.trace", "Convert and describe traces."),
+    "trace": ("tui.commands.trace", "Convert, cut, merge, verify, anonymize and describe traces."),
     "doctor": ("tui.commands.doctor", "What can be read here, or of a site; what not, and what to do about it."),
+    "config": ("tui.commands.config", "What the screen is set to: colours, the first view, keys."),
 }
 _EPILOG = """\b
 Examples:

@@ -1,14 +1,13 @@
-"""Colours and glyphs: two themes, the palette that turns style words into terminal styles, the ASCII table."""
+"""Glyphs, their ASCII, the palette that turns style words into terminal styles, and themes as Textual has them."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from rich.segment import Segment
 from rich.style import Style
 from textual.strip import Strip
 from textual.theme import Theme
 
+from tui.colours import COLOURS, Colours
 from tui.text import Line, width_of
 
 GLYPH: dict[str, str] = {"critical": "■", "warning": "▲", "info": "○", "ok": "●", "unknown": "?", "muted": "–"}
@@ -35,61 +34,15 @@ def to_ascii(text: str) -> str:
     return mapped if mapped.isascii() else "".join(c if c.isascii() else "?" * width_of(c) for c in mapped)
 
 
-@dataclass(frozen=True, slots=True)
-class Colours:
-    """The colours of one theme. heat: ten levels from cold to hot, as (background, text)."""
-
-    background: str
-    surface: str
-    raised: str
-    cursor: str
-    text: str
-    dim: str
-    faint: str
-    area: str  # charts and sparklines: there to be read, not to shout
-    accent: str
-    ok: str
-    warn: str
-    crit: str
-    info: str
-    ink: str  # text on a filled badge
-    heat: tuple[tuple[str, str], ...]
-
-
-# Severity hues keep apart under the common colour-blindnesses: vermilion, amber, sky blue, bluish green.
-DARK = Colours(
-    background="#0f1318", surface="#181b20", raised="#20242a", cursor="#27405c",
-    text="#dbe2ea", dim="#93a1b0", faint="#3a4653", area="#3f7fae", accent="#7cc4ff",
-    ok="#4cc2a3", warn="#f5b83d", crit="#ff6f5b", info="#7aa2f7", ink="#0f1318",
-    heat=(
-        ("#16202b", "#7d8fa3"), ("#152a3e", "#8ea3b8"), ("#143750", "#a9bfd4"), ("#124664", "#c3d8e8"),
-        ("#115778", "#dcecf6"), ("#156a8c", "#f2fafd"), ("#2b809f", "#ffffff"), ("#56a0b8", "#06131a"),
-        ("#92c7d6", "#06131a"), ("#dff4f8", "#06131a"),
-    ),
-)  # fmt: skip
-LIGHT = Colours(
-    background="#f7f6f2", surface="#efede7", raised="#e6e3da", cursor="#c9dcf2",
-    text="#1d242c", dim="#55606c", faint="#b9b6ab", area="#6f9fc6", accent="#0b5cad",
-    ok="#0a7560", warn="#8a5a00", crit="#b3261e", info="#3451b2", ink="#ffffff",
-    heat=(
-        ("#eceae3", "#55606c"), ("#dfe7ea", "#3c4854"), ("#cbdde6", "#2d3945"), ("#b0cfe0", "#1d2833"),
-        ("#8fbdd7", "#101820"), ("#6aa7cb", "#06101a"), ("#478fba", "#ffffff"), ("#2d76a5", "#ffffff"),
-        ("#1b5c8a", "#ffffff"), ("#0c4069", "#ffffff"),
-    ),
-)  # fmt: skip
-
-
-def textual_theme(name: str, colours: Colours, dark: bool) -> Theme:
-    c = colours
+def textual_theme(name: str) -> Theme:
+    """The theme `name` for the parts of the screen that Textual draws itself."""
+    c = COLOURS[name]
     return Theme(
-        name=name, primary=c.accent, secondary=c.info, accent=c.accent, foreground=c.text,
+        name=f"fabrictwin-{name}", primary=c.accent, secondary=c.info, accent=c.accent, foreground=c.text,
         background=c.background, surface=c.surface, panel=c.raised, success=c.ok, warning=c.warn,
-        error=c.crit, dark=dark,
+        error=c.crit, dark=c.dark,
         variables={"block-cursor-background": c.cursor, "block-cursor-foreground": c.text, "border": c.faint},
     )  # fmt: skip
-
-
-THEMES = (textual_theme("fabrictwin", DARK, True), textual_theme("fabrictwin-light", LIGHT, False))
 
 
 def _styles(c: Colours) -> dict[str, Style]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tests.benchmarks import codec, fabric, flows, host, ingest, nvml, prometheus, startup, whatif, wiring
+from tests.benchmarks import codec, fabric, flows, host, ingest, nvml, prometheus, screen, startup, whatif, wiring
 
 ALL = {
     "startup": startup.run,
@@ -15,6 +15,7 @@ ALL = {
     "fabric": fabric.run,
     "flows": flows.run,
     "whatif": whatif.run,
+    "screen": screen.run,
     "host": host.run,
     "prometheus": prometheus.run,
 }

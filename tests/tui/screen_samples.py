@@ -52,6 +52,23 @@ FLAP = Incident(
     detected=T0 - 248 * NS, resolved=T0 - 170 * NS, state="resolved", affected=Affected(1, 1, ("n001/gpu1",)),
     summary="Went down and came back 5 times.", advice="Look at the transceiver.", count=5,
 )  # fmt: skip
+SLOW_RECEIVER = Incident(
+    kind="congestion", class_="slow_receiver", cause="n012/nic3/p0", severity="warning", started=T0 - 90 * NS,
+    detected=T0 - 87 * NS, affected=Affected(14, 14, tuple(f"n{i:03d}/gpu3" for i in range(5, 19))),
+    victims=tuple(f"n{i:03d}/gpu3" for i in range(5, 19) if i != 12),
+    effect={"bandwidth_fraction": 0.73, "waiting_fraction": 0.54, "lost_bits_per_second": 214.7e9},
+    evidence=(
+        Evidence("A-leaf-03/p12", "waiting_fraction", 0.54, 0.0),
+        Evidence("A-spine-03/p59", "waiting_fraction", 0.46, 0.0),
+    ),
+    summary="n012/nic3/p0 takes only 170.8G of 400G, A-leaf-03/p12 waits 54% of the time.",
+    advice="The host n012 cannot drain, the network is not at fault: look at PCIe width, memory bandwidth and CPU.",
+)  # fmt: skip
+OVERSUBSCRIBED = Incident(
+    kind="congestion", class_="oversubscription", cause="A-leaf-05", severity="warning", started=T0 - 30 * NS,
+    detected=T0 - 27 * NS, victims=("A-leaf-05/p64", "A-leaf-05/p65"),
+    summary="All 64 uplinks of A-leaf-05 are full.", advice="Spread the job over more leaves.",
+)  # fmt: skip
 
 
 def make_snapshot(
@@ -120,6 +137,10 @@ def healthy() -> Snapshot:
 
 def broken() -> Snapshot:
     return make_snapshot(down="B", slow=(99,), incidents=(PLANE_DOWN, LINK_SLOW, STALE, FLAP), stale=1)
+
+
+def congested() -> Snapshot:
+    return make_snapshot(incidents=(SLOW_RECEIVER, OVERSUBSCRIBED, LINK_SLOW))
 
 
 def empty() -> Snapshot:

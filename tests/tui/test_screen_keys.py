@@ -33,11 +33,13 @@ from tui.widgets.keyline import KeyLine
 
 
 @asynccontextmanager
-async def running(session: Session, size: tuple[int, int] = (80, 24)) -> AsyncIterator[tuple[FabricApp, Pilot[None]]]:
-    app = FabricApp(session, ascii=False, clock=lambda: T0 + NS, beat=0.1)
+async def running(
+    session: Session, size: tuple[int, int] = (80, 24), **options: Any
+) -> AsyncIterator[tuple[FabricApp, Pilot[None]]]:
+    app = FabricApp(session, ascii=False, clock=lambda: T0 + NS, beat=0.1, **options)
     async with app.run_test(size=size) as pilot:
         for _ in range(200):
-            if app.shown.snapshot is not None and app.current_mode == "overview":
+            if app.shown.snapshot is not None and app.current_mode == options.get("view", "overview"):
                 break
             await pilot.pause(0.01)
         yield app, pilot
@@ -50,7 +52,8 @@ def text_of(app: FabricApp) -> str:
 
 async def test_digits_go_to_views_and_escape_goes_back() -> None:
     async with running(StillSession(broken())) as (app, pilot):
-        for key, mode in (("2", "planes"), ("6", "incidents"), ("1", "overview"), ("3", "overview")):
+        views = {"2": "planes", "6": "incidents", "1": "overview", "3": "nvlink", "4": "gpus", "5": "power"}
+        for key, mode in views.items():
             await pilot.press(key)
             assert app.current_mode == mode
         await pilot.press("6", "escape")
@@ -147,7 +150,7 @@ async def test_keys_of_a_replay_are_dead_and_unsaid_elsewhere() -> None:
             if hints:
                 break
             await pilot.pause(0.05)
-        assert hints == {"1", "2", "6", "enter", "/", "y", "space", "?", "q"}
+        assert hints == {"1", "2", "3", "4", "5", "6", "7", "enter", "/", "y", "space", "?", "q"}
         await pilot.press("question_mark")
         assert "one second back" not in text_of(app) and "go back" in text_of(app)
         await pilot.press("escape")
@@ -207,8 +210,8 @@ async def test_notes_leave_the_key_line_by_themselves() -> None:
 
 
 NAMED = (
-    "1 2 6 3 enter escape up down left right tab home end pageup pagedown slash a space question_mark y n p s comma "
-    "full_stop left_square_bracket right_square_bracket less_than_sign greater_than_sign g colon j k"
+    "1 2 3 4 5 6 7 w t r enter escape up down left right tab home end pageup pagedown slash a space question_mark y "
+    "n p s S comma full_stop left_square_bracket right_square_bracket less_than_sign greater_than_sign g colon j k"
 )
 KEYS = NAMED.split()
 

@@ -6,13 +6,27 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from screen_samples import FLAP, LINK_SLOW, NS, PLANE_DOWN, STALE, T0, broken, empty, healthy, make_snapshot, superpod
+from screen_samples import (
+    FLAP,
+    LINK_SLOW,
+    NS,
+    OVERSUBSCRIBED,
+    PLANE_DOWN,
+    SLOW_RECEIVER,
+    STALE,
+    T0,
+    broken,
+    empty,
+    healthy,
+    make_snapshot,
+    superpod,
+)
 
 from tui.rows.detail import detail_lines, reading, ticket
 from tui.rows.gpus import gpu_classes, gpu_lines, host_lines
 from tui.rows.header import header_line
 from tui.rows.heatmap import ALL_DOWN, GOOD, NOT_KNOWN, PART, merge_columns, plane_index, plane_map
-from tui.rows.incidents import cursor_of, incidents_lines, matching, window
+from tui.rows.incidents import cursor_of, incident_line, incidents_lines, matching, window
 from tui.rows.keys import KeyHint, keys_line
 from tui.rows.leaf import leaf_grid
 from tui.rows.leaves import leaf_lines
@@ -200,3 +214,33 @@ def test_keys_go_by_rank_where_there_is_no_room() -> None:
     assert plain(keys_line(hints, 80)).split() == ["1", "overview", "y", "copy", "q", "quit"]
     assert plain(keys_line(hints, 24)).split() == ["1", "overview", "q", "quit"]
     assert plain(keys_line(hints, 8)).split() == ["q", "quit"]
+
+
+# --- congestion ------------------------------------------------------------------------------------
+
+
+def test_the_list_says_which_congestion_and_is_found_by_it_and_by_its_victims() -> None:
+    line = plain(incident_line(SLOW_RECEIVER, T0, 80, selected=False))
+    assert "slow receiver" in line and "n012/nic3/p0" in line
+    both = [SLOW_RECEIVER, OVERSUBSCRIBED]
+    assert matching(both, "congestion") == both
+    assert matching(both, "slow receiver") == matching(both, "n018/gpu3") == [SLOW_RECEIVER]
+
+
+@pytest.mark.parametrize("width", [60, 78, 200])
+def test_the_page_sets_the_root_apart_from_its_victims(width: int) -> None:
+    text = [plain(line).strip() for line in detail_lines(SLOW_RECEIVER, T0, width)]
+    assert any(line.split() == ["root", "n012/nic3/p0"] for line in text)
+    victims, root = (next(i for i, line in enumerate(text) if title in line) for title in ("VICTIMS", "AT THE ROOT"))
+    assert victims < root
+    assert "13 names" in text[victims] and not any("n012/gpu3" in line for line in text[victims:root])
+    assert text[root + 1] == "n012/gpu3" and not any("AFFECTED" in line for line in text)
+
+
+def test_a_ticket_of_congestion_names_class_root_and_victims() -> None:
+    text = ticket(SLOW_RECEIVER, T0, "prod-su1")
+    assert text.startswith("[WARNING] congestion: slow receiver n012/nic3/p0 (prod-su1)\n")
+    for line in ("Class:      slow receiver", "Root:       n012/nic3/p0", "Lost:       214.7Gb/s"):
+        assert line in text.splitlines()
+    assert "At the root: n012/gpu3\n" in text
+    assert "Victims: n005/gpu3, " in text

@@ -14,6 +14,7 @@ from screen_samples import (
     StillPlayer,
     StillSession,
     broken,
+    congested,
     empty,
     healthy,
     own_host,
@@ -66,6 +67,13 @@ def test_views(
 def test_pages(snap_compare: Compare, keys: tuple[str, ...], size: tuple[int, int]) -> None:
     """An incident's page, a leaf's page, the keys, and a terminal smaller than it should be."""
     assert snap_compare(app_of(StillSession(broken())), terminal_size=size, run_before=after(*keys))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (200, 60)], ids=lambda s: f"{s[0]}x{s[1]}")
+@pytest.mark.parametrize("keys", [("6",), ("6", "enter")], ids=["list", "page"])
+def test_congestion(snap_compare: Compare, keys: tuple[str, ...], size: tuple[int, int]) -> None:
+    """Its class stands in the list; on its page the root stands apart from those who wait because of it."""
+    assert snap_compare(app_of(StillSession(congested())), terminal_size=size, run_before=after(*keys))
 
 
 @pytest.mark.parametrize("size", SIZES, ids=lambda s: f"{s[0]}x{s[1]}")

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tui.colours import DARK
 from tui.rows.verdict import join_fitting
 from tui.text import age, bar, chart, cut, fit, fit_middle, line_width, percent, plain, section, spark, stretch, wrap
 from tui.text import span_clock as position
-from tui.theme import DARK, Palette, to_ascii
+from tui.theme import Palette, to_ascii
 
 NAN = float("nan")
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from typing import TYPE_CHECKING
 
 import click
 
-from collectors.agent import Agent
 from tui.commands.options import Seconds
-from twin.site import load_site
+
+if TYPE_CHECKING:
+    from collectors.agent import Agent
 
 
 @click.command(
@@ -39,6 +41,9 @@ def command(site: str, node: str | None, duration: float | None, once: bool) -> 
 
     Without the broker it goes on collecting, and tries again for ever. At Ctrl+C or SIGTERM it says that it stops.
     """
+    from collectors.agent import Agent
+    from twin.site import load_site
+
     agent = Agent(load_site(site), node, lambda line: click.echo(f"fabrictwin agent: {line}", err=True))
     asyncio.run(_run(agent, duration, once))
 

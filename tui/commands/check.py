@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from replay.live import Live
 from tui.commands.live import about, open_live
 from tui.commands.options import Seconds, json_option, print_json
 from tui.main import CRITICAL, OK, WARNINGS
 from twin.errors import FabrictwinError
-from twin.frames import NS
-from twin.snapshot import PowerView, Snapshot, SourceView
-from twin.topology.summary import summary
+
+if TYPE_CHECKING:
+    from replay.live import Live
+    from twin.snapshot import PowerView, Snapshot, SourceView
 
 _POWER = ("watts", "capacity_watts", "headroom_watts", "headroom_after_loss_watts")
 _STATUS = {"critical": ("critical", CRITICAL), "warning": ("warnings", WARNINGS)}
@@ -63,6 +63,9 @@ def _all_answered(live: Live) -> bool:
 
 
 def _verdict(live: Live) -> dict[str, Any]:
+    from twin.frames import NS
+    from twin.topology.summary import summary
+
     snapshot = live.twin.snapshot()
     open_ = [i for i in snapshot.incidents if i.is_open and not i.is_muted]
     muted = [i for i in snapshot.incidents if i.is_open and i.is_muted]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tui.commands.options import plain_option, preset_sizes, wants_screen
+from tui.commands.screen import open_screen
 from twin.errors import InputError
 from twin.simulator.scenario import DEMO, Scenario
 
@@ -47,11 +48,10 @@ def command(
     """
     chosen = _scenario(preset, scenario, sizes)
     if wants_screen(plain):
-        from tui.app import FabricApp
         from tui.session import Late
 
         title = chosen.preset
-        FabricApp(Late(title, "demo", partial(_session, chosen, speed or 1.0)), ascii=ascii_only or None).run()
+        open_screen(Late(title, "demo", partial(_session, chosen, speed or 1.0)), ascii_only)
         return
     _tell(chosen, speed or 0.0)
 

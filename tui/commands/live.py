@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from replay.live import Live
 from twin.errors import InputError
+
+if TYPE_CHECKING:
+    from replay.limits import Keeping
+    from replay.live import Live
 
 
 def reasons(live: Live) -> dict[str, str]:
@@ -24,8 +28,10 @@ def about(live: Live, site: str | None) -> tuple[str, ...]:
     return here(live.twin.topology)
 
 
-def open_live(site: str | None, record: Path | None = None) -> Live:
+def open_live(site: str | None, record: Path | None = None, keeping: Keeping | None = None) -> Live:
     """The pipeline of a site file, or of this host. Raises InputError or MissingTool where it cannot run."""
+    from replay.live import Live
+
     if site is None:
         from collectors.build import build_own
 
@@ -34,7 +40,7 @@ def open_live(site: str | None, record: Path | None = None) -> Live:
             from collectors.doctor.here import here
 
             raise InputError(f"{here(topology)[0]}: no network interface either; name a site file")
-        return Live("this host", topology, collectors, record=record)
+        return Live("this host", topology, collectors, record=record, keeping=keeping)
     from twin.site import load_site
 
-    return Live.of(load_site(site), record)
+    return Live.of(load_site(site), record, keeping)

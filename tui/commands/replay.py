@@ -8,6 +8,7 @@ import click
 
 from tui.commands.analyze import open_with
 from tui.commands.options import plain_option, wants_screen
+from tui.commands.screen import open_screen
 
 
 @click.command(
@@ -29,13 +30,12 @@ def command(trace: Path, site: str | None, speed: float, plain: bool, ascii_only
     opened = open_with(trace, site)
     if wants_screen(plain):
         from replay.player import Player
-        from tui.app import FabricApp
         from tui.session import ReplaySession
 
         player = Player(opened)
         player.start_scan()
         try:
-            FabricApp(ReplaySession(trace.name, player, speed=speed), ascii=ascii_only or None).run()
+            open_screen(ReplaySession(trace.name, player, speed=speed), ascii_only)
         finally:
             player.close()
         return

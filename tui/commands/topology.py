@@ -10,11 +10,11 @@ import click
 from tui.commands.options import json_option, output_option, preset_sizes, print_json, speed, write
 from tui.commands.topology_discover import discover, nvml
 from twin.errors import InputError
-from twin.topology.model import Topology
 from twin.topology.presets import PRESETS
 
 if TYPE_CHECKING:
     from twin.site import Site
+    from twin.topology.model import Topology
 
 FORMATS = ("yaml", "json", "ibnetdiscover", "dot", "mermaid", "slurm")
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from tui.commands.options import json_option, output_option, print_json, speed, write
-from twin.topology.model import Topology
 
 if TYPE_CHECKING:
     from twin.topology.checks.finding import Finding
     from twin.topology.importers.hostfacts import HostFacts
+    from twin.topology.model import Topology
 
 MOST_SINGLE = 50  # places of a finding that are accepted one by one
 

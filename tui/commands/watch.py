@@ -6,13 +6,19 @@ import asyncio
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from replay.live import Live
 from tui.commands.live import about, open_live, reasons
 from tui.commands.options import Seconds, plain_option, wants_screen
-from twin.frames import Frame
+from tui.commands.recording import keeping_options
+from tui.commands.screen import open_screen
+
+if TYPE_CHECKING:
+    from replay.limits import Keeping
+    from replay.live import Live
+    from twin.frames import Frame
 
 
 @click.command(
@@ -20,23 +26,26 @@ from twin.frames import Frame
 Examples:
   fabrictwin watch                                 this host's own interfaces
   fabrictwin watch site.yaml --record today.mcap
+  fabrictwin watch site.yaml --record all.mcap --rotate-every 1h --keep-for 48h --keep-size 20GB
   fabrictwin watch site.yaml --plain --for 1h > log"""
 )
 @click.argument("site", required=False)
 @click.option("--record", type=click.Path(dir_okay=False, path_type=Path), help="Also record into this trace.")
+@keeping_options
 @click.option("--for", "duration", type=Seconds(), help="Stop after this time (lines only).")
 @plain_option
 @click.option("--ascii", "ascii_only", is_flag=True, help="ASCII characters only.")
-def command(site: str | None, record: Path | None, duration: float | None, plain: bool, ascii_only: bool) -> None:
+def command(
+    site: str | None, record: Path | None, keeping: Keeping, duration: float | None, plain: bool, ascii_only: bool
+) -> None:
     """Live: SITE, or this host's own network interfaces and InfiniBand."""
-    live = open_live(site, record)
+    live = open_live(site, record, keeping)
     told = about(live, site)
     if wants_screen(plain):
-        from tui.app import FabricApp
         from tui.session import FeedSession
 
         session = FeedSession(live.name, live.twin, live.frames(), about=told, reasons=lambda: reasons(live))
-        FabricApp(session, ascii=ascii_only or None).run()
+        open_screen(session, ascii_only)
         live.finish_recording()
     else:
         for line in told:

@@ -68,10 +68,21 @@ def effect_rows(incident: Incident) -> list[tuple[str, str]]:
             rows.append(("bandwidth", f"{percent(value)} of the designed bandwidth is left"))
         else:
             unit = key if not key.endswith("fraction") else "_fraction"
-            name = key.removesuffix("_fraction").removesuffix("_ratio").removesuffix("_watts")
+            name = key
+            for suffix in ("_fraction", "_ratio", "_watts", "_bits_per_second"):
+                name = name.removesuffix(suffix)
             rows.append((words(name), reading(unit, value)))
     rows += [(f"job {j.name}", f"runs at {percent(j.bandwidth_fraction)}") for j in incident.jobs]
     return rows
+
+
+def class_rows(incident: Incident) -> list[tuple[str, str]]:
+    """Of an incident that has a class: which, where its root is, and how many wait because of it."""
+    if not incident.class_:
+        return []
+    number = len(incident.victims)
+    waiting = f"{count(number)} wait because of it, listed below" if number else "nobody is known to wait"
+    return [("class", words(incident.class_)), ("root", incident.cause), ("victims", waiting)]
 
 
 def time_rows(incident: Incident, now: int) -> list[tuple[str, str]]:
@@ -136,6 +147,15 @@ def names_lines(names: tuple[str, ...], width: int, most: int = 400) -> list[Lin
     return lines
 
 
+def name_lists(incident: Incident) -> list[tuple[str, tuple[str, ...]]]:
+    """Names of those who pay: where a root has victims these first, and apart from them those at the root itself."""
+    victims, names = incident.victims, incident.affected.names
+    if not victims:
+        return [("Affected", names)] if names else []
+    others = tuple(name for name in names if name not in set(victims))
+    return [("Victims", victims), *([("At the root", others)] if others else [])]
+
+
 def _pairs(rows: list[tuple[str, str]], width: int) -> list[Line]:
     label = min(22, max(11, *(len(name) + 2 for name, _ in rows)))
     return [
@@ -160,7 +180,7 @@ def detail_lines(incident: Incident | None, now: int, width: int, reason: str = 
         lines += [[(f"   {part}", "warn")] for part in wrap(reason, width - 4)]
     if incident.superseded_by:
         lines.append([(f"   explained by incident {incident.superseded_by}", "dim")])
-    lines += [[], section("EFFECT", [], width), *_pairs(effect_rows(incident), width)]
+    lines += [[], section("EFFECT", [], width), *_pairs(class_rows(incident) + effect_rows(incident), width)]
     if incident.advice:
         lines += [[], section("WHAT TO DO", [], width)]
         lines += [[(f" {part}", "text")] for part in wrap(incident.advice, width - 2)]
@@ -168,10 +188,10 @@ def detail_lines(incident: Incident | None, now: int, width: int, reason: str = 
         lines += [[], section("EVIDENCE", [("seen against expected", "dim")], width)]
         lines += evidence_lines(incident.evidence, width)
     lines += [[], section("TIMES", [(state, "dim")], width), *_pairs(time_rows(incident, now), width)]
-    if incident.affected.names:
-        total = plural(len(incident.affected.names), "name")
-        lines += [[], section("AFFECTED", [(total, "dim")], width), *names_lines(incident.affected.names, width)]
-    lines.append([(f" incident {incident.id} · {incident.kind}", "faint")])
+    for title, names in name_lists(incident):
+        total = plural(len(names), "name")
+        lines += [[], section(title.upper(), [(total, "dim")], width), *names_lines(names, width)]
+    lines.append([(f" incident {incident.id} · {incident.kind}", "dim")])
     return lines
 
 
@@ -182,8 +202,9 @@ def ticket(incident: Incident, now: int, site: str) -> str:
     if incident.summary:
         out += [incident.summary, ""]
     pairs = [("Kind", incident.kind), ("Cause", incident.cause), ("State", word if not incident.is_open else "open")]
+    pairs += [(k.capitalize(), v) for k, v in class_rows(incident)]
     pairs += [(k.capitalize(), v) for k, v in effect_rows(incident) + time_rows(incident, now)]
-    out += [f"{name + ':':<12}{value}" for name, value in pairs]
+    out += [f"{name + ':':<11} {value}" for name, value in pairs]
     if incident.evidence:
         out += ["", "Evidence (seen, expected):"]
         out += [
@@ -192,9 +213,8 @@ def ticket(incident: Incident, now: int, site: str) -> str:
         ]
     if incident.advice:
         out += ["", "Advice:", f"  {incident.advice}"]
-    if incident.affected.names:
-        names = incident.affected.names
+    for title, names in name_lists(incident):
         more = f" and {len(names) - 20} more" if len(names) > 20 else ""
-        out += ["", f"Affected: {', '.join(names[:20])}{more}"]
+        out += ["", f"{title}: {', '.join(names[:20])}{more}"]
     out.append(f"Incident: {incident.id}")
     return "\n".join(out) + "\n"

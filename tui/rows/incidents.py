@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from tui.filter import Field, Filterable, Labels, Number, Text, parse, select
 from tui.rows.detail import detail_lines
-from tui.rows.verdict import any_known, count_spans, muted_incidents, words
+from tui.rows.verdict import any_known, count_spans, kind_words, muted_incidents, words
 from tui.rows.words import affected, lasted, state_word
 from tui.text import Line, fit, fit_middle, section, wrap
 from tui.theme import GLYPH
@@ -17,16 +20,33 @@ if TYPE_CHECKING:
 
 
 def matching(incidents: Sequence[Incident], text: str) -> list[Incident]:
-    """Those that hold every word of `text` somewhere: in kind, cause, severity, state, summary or names."""
-    wanted = text.lower().split()
-    if not wanted:
+    """Those that a filter holds of (see tui.filter); a word may be anywhere in them. Raises FilterError."""
+    terms = parse(text)
+    if not terms:
         return list(incidents)
 
-    def holds(i: Incident) -> bool:
-        hay = f"{i.kind} {words(i.kind)} {i.cause} {i.severity} {i.state} {i.summary} {' '.join(i.affected.names)}"
-        return all(word in hay.lower() for word in wanted)
+    def hay(i: Incident) -> str:
+        names = " ".join((*i.affected.names, *i.victims))
+        return f"{i.kind} {kind_words(i)} {i.cause} {i.severity} {i.state} {i.summary} {names}"
 
-    return [i for i in incidents if holds(i)]
+    def names(of: Callable[[Incident], str]) -> Text:
+        return Text(Labels(map(of, incidents)))
+
+    def numbers(of: Callable[[Incident], float]) -> Number:
+        return Number(np.array([of(i) for i in incidents], dtype=np.float64))
+
+    fields: dict[str, Field] = {
+        "kind": names(lambda i: i.kind),
+        "class": names(lambda i: i.class_),
+        "cause": names(lambda i: i.cause),
+        "severity": names(lambda i: i.severity),
+        "state": names(lambda i: "muted" if i.is_open and i.is_muted else i.state),
+        "gpus": numbers(lambda i: i.affected.gpus),
+        "nodes": numbers(lambda i: i.affected.nodes),
+        "count": numbers(lambda i: i.count),
+    }
+    holds = select(terms, Filterable(len(incidents), fields, {}, names(hay)))
+    return [i for i, found in zip(incidents, holds.tolist(), strict=True) if found]
 
 
 def incident_line(incident: Incident, now: int, width: int, *, selected: bool) -> Line:
@@ -44,7 +64,7 @@ def incident_line(incident: Incident, now: int, width: int, *, selected: bool) -
     if width < 46:
         gpus = 0
     cause_width = rest - kind_width - gpus - since
-    title = fit(words(incident.kind), kind_width - 1) + " "
+    title = fit(words(incident.class_ or incident.kind), kind_width - 1) + " "
     line.append((title, f"{quiet} bold{tone}" if incident.is_open else quiet + tone))
     line.append((fit_middle(incident.cause, max(1, cause_width)), quiet + tone))
     if gpus:

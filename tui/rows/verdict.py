@@ -30,12 +30,18 @@ def words(kind: str) -> str:
     return kind.replace("_", " ")
 
 
+def kind_words(incident: Incident) -> str:
+    """Its kind, and of one that has several forms which it is: `link slow`, `congestion: incast`."""
+    kind = words(incident.kind)
+    return f"{kind}: {words(incident.class_)}" if incident.class_ else kind
+
+
 def headline(incident: Incident) -> str:
     """An incident in a few words: `plane B down`, `link slow n012/nic3/p0`."""
     kind, _, rest = incident.kind.partition("_")
     if kind == "plane" and incident.cause.startswith("plane:"):
         return f"plane {incident.cause[6:]} {rest}"
-    return f"{words(incident.kind)} {incident.cause}".strip()
+    return f"{kind_words(incident)} {incident.cause}".strip()
 
 
 def status(snapshot: Snapshot | None) -> str:

@@ -13,6 +13,7 @@ from textual.widget import Widget
 
 from tui import layout
 from tui.rows.keys import KeyHint, key_name
+from tui.screens.sized import Sized
 from tui.shown import Shown
 from tui.widgets.header import Header
 from tui.widgets.keyline import KeyLine
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 RANKS = {
     "help": 0, "quit": 0, "open": 0, "back": 0, "view": 1, "pause": 1, "copy": 2, "filter": 1, "plane": 1,
     "states": 2, "step": 2, "incident": 2, "speed": 3, "goto": 2, "neighbour": 2,
+    "ask": 1, "sweep": 1, "renew": 2, "traffic": 2, "sort": 1,
 }  # fmt: skip
 REPLAY_RANKS = RANKS | {"view": 3, "open": 2, "filter": 3, "step": 1, "incident": 1, "goto": 1, "speed": 2}
 
@@ -38,7 +40,7 @@ def set_height(widget: Widget, rows: int, gap: int = 0) -> None:
         widget.styles.margin = (gap, 0, 0, 0)
 
 
-class ViewScreen(Screen[None]):
+class ViewScreen(Sized, Screen[None]):
     DEFAULT_CSS = """
     ViewScreen { layout: vertical; background: $background; overflow: hidden; }
     ViewScreen > #body { height: 1fr; overflow: hidden; }
@@ -114,7 +116,8 @@ class ViewScreen(Screen[None]):
                 name = binding.action.partition("(")[0]
                 here = bool(self.view) and binding.action == f"view('{self.view}')"
                 key = binding.key_display or key_name(binding.key)
-                found.append(KeyHint(key, binding.description, self.click(active), ranks.get(name, 3), here))
+                rank, other = ranks.get(name, 3), name == "view" and not here
+                found.append(KeyHint(key, binding.description, self.click(active), rank, here, other))
         order = {"view": 0, "help": 8, "quit": 9}
         return sorted(found, key=lambda h: order.get(h.action.partition(".")[2].partition("(")[0], 4))
 
@@ -126,6 +129,10 @@ class ViewScreen(Screen[None]):
             return ""
         space = "app" if active.node is active.node.app else "screen"
         return action if "." in action.partition("(")[0] else f"{space}.{action}"
+
+    def entity(self) -> str:
+        """The address under the cursor, of which one may ask what if it failed; nothing where there is none."""
+        return ""
 
     def action_back(self) -> None:
         self.fabric.back()

@@ -24,6 +24,10 @@ class HandlingScreen(ViewScreen):
         """The incident that the keys are about."""
         raise NotImplementedError
 
+    def entity(self) -> str:
+        incident = self.handled()
+        return incident.cause if incident is not None else ""
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action in ("acknowledge", "silence"):
             return self.fabric.session.takes_words

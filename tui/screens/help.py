@@ -9,6 +9,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Static
 
 from tui.rows.keys import key_name
+from tui.screens.sized import Sized
 from tui.text import fit
 
 
@@ -47,7 +48,7 @@ def rows_of(screen: Screen[object]) -> list[tuple[str, str]]:
     return [(" ".join(keys), says) for keys, says in found.values()]
 
 
-class HelpScreen(ModalScreen[None]):
+class HelpScreen(Sized, ModalScreen[None]):
     DEFAULT_CSS = """
     HelpScreen { align: center middle; }
     HelpScreen > VerticalScroll {

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 
 from textual.containers import Container
 from textual.widget import Widget
-from textual.widgets import Input
 
 from tui import layout
+from tui.filter import FilterError
+from tui.rows.incidents import matching
 from tui.screens.listing import ListingScreen
 from tui.shown import Shown
 from tui.widgets.detail import IncidentDetail
+from tui.widgets.filterline import FilterLine
 
 
 class IncidentsScreen(ListingScreen):
@@ -19,18 +21,18 @@ class IncidentsScreen(ListingScreen):
     IncidentsScreen #pair { height: 1fr; layout: horizontal; overflow: hidden; }
     IncidentsScreen IncidentList { width: 1fr; height: 1fr; }
     IncidentsScreen IncidentDetail { width: 1fr; height: 1fr; margin-left: 2; }
-    IncidentsScreen Input { margin: 0 1; background: $panel; }
     """
     view = "incidents"
 
     def __init__(self) -> None:
         super().__init__()
-        self.line = Input(placeholder="words of kind, cause, severity, state or names; esc clears", compact=True)
-        self.line.display = False
+        self.filter_line = FilterLine(
+            self._apply, "words of it, severity=critical, kind=link*, gpus>8, !open; esc clears"
+        )
         self.detail = IncidentDetail()
 
     def body(self) -> Iterable[Widget]:
-        yield self.line
+        yield self.filter_line
         yield Container(self.incidents, self.detail, id="pair")
 
     def arrange_body(self, shown: Shown) -> None:
@@ -39,32 +41,25 @@ class IncidentsScreen(ListingScreen):
         self.incidents.preview = not beside
 
     def action_filter(self) -> None:
-        self.line.display = True
-        self.line.value = self.incidents.filter
-        self.line.focus()
+        self.filter_line.open(self.incidents.filter)
 
-    def on_input_changed(self, event: Input.Changed) -> None:
-        self._apply(event.value)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        self._close()
-
-    def _apply(self, text: str) -> None:
+    def _apply(self, text: str) -> str:
+        """Filters by `text`; where it makes no sense the last filter stays, and why not is returned."""
+        try:
+            matching((), text)
+        except FilterError as problem:
+            return str(problem)
         self.incidents.filter = text.strip()
         chosen = self.incidents.chosen()
         if chosen is not None:
             self.fabric.select(chosen.id)
         self.incidents.remake()
-
-    def _close(self) -> None:
-        self.line.display = False
-        self.set_focus(None)
+        return ""
 
     def action_back(self) -> None:
         """Clears the filter first, then goes back."""
-        if self.line.display or self.incidents.filter:
-            self.line.value = ""
+        if self.filter_line.display or self.incidents.filter:
+            self.filter_line.close()
             self._apply("")
-            self._close()
         else:
             super().action_back()

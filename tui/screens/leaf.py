@@ -40,6 +40,9 @@ class LeafScreen(ViewScreen):
         set_height(self.grid, rows)
         set_height(self.links, max(0, of.body - rows - of.gap), of.gap)
 
+    def entity(self) -> str:
+        return self._map.address()
+
     def action_neighbour(self, by: int) -> None:
         self._map.move(by)
         self.show(self.fabric.shown)

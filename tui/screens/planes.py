@@ -62,6 +62,9 @@ class PlanesScreen(ViewScreen):
         set_height(self.leaf_map, plan.map, plan.gap if plan.strips else 0)
         set_height(self.links, plan.links, plan.gap)
 
+    def entity(self) -> str:
+        return self.leaf_map.address()
+
     def action_open(self) -> None:
         from tui.screens.leaf import LeafScreen
 

@@ -50,6 +50,13 @@ class LeafMap(Panel):
         made = self.index
         return int(made.leaves[self.cursor]) if made is not None and self.cursor < len(made.leaves) else None
 
+    def address(self) -> str:
+        """The address of the leaf under the cursor; of the plane where it has none."""
+        leaf, made = self.leaf(), self.index
+        if made is None:
+            return ""
+        return made.topology.switches.name[leaf] if leaf is not None else f"plane:{made.topology.planes[made.plane]}"
+
     def move(self, by: int) -> None:
         total = len(self.index.leaves) if self.index is not None else 0
         self.cursor = max(0, min(total - 1, self.cursor + by))
