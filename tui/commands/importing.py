@@ -16,7 +16,6 @@ from twin.errors import InputError
 if TYPE_CHECKING:
     from collectors.prometheus.history import History
     from replay.importing import Import
-    from twin.frames import NS
     from twin.site import Site
     from twin.sitespecs import PrometheusSpec
 
@@ -63,6 +62,7 @@ def prometheus(
     """
     from collectors.prometheus.history import History
     from replay.importing import Import
+    from twin.frames import NS
     from twin.site import load_site
     from twin.topology.explicit import to_wiring
 
