@@ -98,7 +98,7 @@ async def test_a_cable_and_a_leaf_that_go_are_one_incident_each_and_resolve(fabr
         assert watch.open_() == [("switch_down", leaf)]
         await ib.relink(node_id(ib, leaf))
         await watch.until(lambda: watch.open_() == [], "the end of switch_down")
-        # the simulator unlinks one port after the other: a sweep in between sees links down, which the switch takes over
+        # the simulator unlinks port after port: a sweep in between sees links down, which the switch takes over
         lasting = [i.kind for i in watch.incidents if i.superseded_by is None]
         assert lasting == ["link_down", "switch_down"]
         await watch.live.close()
