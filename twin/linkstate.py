@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from twin.detectors.rules import Rules, ns
+from twin.sharedfalls import SharedFalls
 from twin.sources import Sources
 from twin.state import KindState, Series
 from twin.topology.model import Topology
@@ -55,6 +56,7 @@ class LinkTracker:
         self._seen_falls = np.zeros(n, np.int64)
         self._falls = np.zeros((n, max(rules.flap_count, 8)), np.int64)  # times of the last downs
         self._flapping = np.zeros(n, bool)
+        self._shared = SharedFalls(topo)
 
     def at(self, now: int, ports: KindState, sources: Sources) -> LinkState:
         """The state of every link at event time `now`."""
@@ -135,7 +137,13 @@ class LinkTracker:
         steady_up = (state.up == 1) & (now - self._falls[:, -1] >= clear)
         steady_down = state.down & (now - self._since >= clear)
         state.falls = recent.sum(axis=1)
-        flapping = ((state.falls >= self.rules.flap_count) | self._flapping) & ~steady_up & ~steady_down
+        often = state.falls >= self.rules.flap_count
+        fresh_rows = np.flatnonzero(often & ~self._flapping & ~steady_up & ~steady_down)
+        if len(fresh_rows):
+            window, burst = now - ns(self.rules.flap_window), ns(self.rules.burst)
+            own, shared = self._shared.own(fresh_rows, self._falls, window, burst)
+            often[fresh_rows] = np.maximum(own, shared) >= self.rules.flap_count
+        flapping = (often | self._flapping) & ~steady_up & ~steady_down
         self._falls[self._flapping & ~flapping] = 0  # what is over is forgotten
         self._flapping = flapping
         state.flapping = flapping.copy()
