@@ -94,5 +94,4 @@ async def browser() -> AsyncIterator[Page]:
                 yield page
         finally:
             process.terminate()
-            process.wait(timeout=10)
-            process.stderr.close()
+            process.communicate(timeout=10)  # to the end of what all its processes say: one may yet write its profile
