@@ -31,7 +31,7 @@ class Gap:
 
 
 class Silence:
-    """Takes frames in order of arrival. count: of gaps, of which `gaps` gives the first thousand."""
+    """Takes frames in order of arrival."""
 
     def __init__(self) -> None:
         rules = Rules.load()
@@ -39,7 +39,7 @@ class Silence:
         self.last: dict[str, int] = {}
         self._lately: dict[str, list[int]] = {}
         self._found: list[Gap] = []
-        self.count = 0
+        self._ended = 0  # gaps, of which the first thousand are kept
         self._end = 0
 
     def add(self, frame: Frame) -> None:
@@ -56,11 +56,17 @@ class Silence:
         self.last[source] = time
 
     def gaps(self) -> list[Gap]:
-        """All so far, with those that last until the end."""
+        """The first thousand so far, and those that last until the end."""
+        return self._found + self._open()
+
+    @property
+    def count(self) -> int:
+        """Of all gaps so far."""
+        return self._ended + len(self._open())
+
+    def _open(self) -> list[Gap]:
         end = self._end
-        open_ = [Gap(s, last, end, False) for s, last in self.last.items() if end - last > self._patience(s)]
-        self.count += len(open_)
-        return self._found + open_
+        return [Gap(s, last, end, False) for s, last in self.last.items() if end - last > self._patience(s)]
 
     def _patience(self, source: str) -> int:
         lately = sorted(self._lately.get(source, ()))
@@ -69,6 +75,6 @@ class Silence:
         return max(self._floor, round(lately[len(lately) // 2] * self._intervals))
 
     def _note(self, gap: Gap) -> None:
-        self.count += 1
+        self._ended += 1
         if len(self._found) < _MOST:
             self._found.append(gap)

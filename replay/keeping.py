@@ -13,12 +13,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from re import escape, fullmatch
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from replay import notes
 from replay.limits import Keeping
-from replay.recorder import Recorder, RecordingError
+from replay.recorder import Recorder, Recording, RecordingError
 from replay.records import Note, Record, Said
 from twin.errors import InputError
 from twin.frames import Frame
@@ -29,7 +28,7 @@ Wall = Callable[[], float]
 _LOOK_SECONDS = 1.0  # between looks at sizes, ages and the disk
 
 
-class KeptRecorder:
+class KeptRecorder(Recording):
     """A Recorder that keeps to a Keeping, and is used as one. `path`: of the piece that is being written.
 
     Raises InputError where `path` cannot be written, and RecordingError once, where it cannot go on.
@@ -153,18 +152,6 @@ class KeptRecorder:
             raise InputError(f"{self._base}: not recorded: {reason}")
         self._recorder.close()
         raise RecordingError(self._recorder.path, reason, self.frames)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if problem is None:
-            self.close()
-            return
-        with suppress(RecordingError):  # what went wrong first is what matters
-            self.close()
 
 
 def show_bytes(number: int) -> str:

@@ -62,7 +62,26 @@ class RecordingError(FabrictwinError):
         super().__init__(f"{path}: the recording has stopped: {reason}; the {frames} frames before stay readable")
 
 
-class Recorder:
+class Recording:
+    """What is closed at the end of a `with`."""
+
+    def close(self) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if problem is None:
+            self.close()
+            return
+        with suppress(RecordingError):  # what went wrong first is what matters
+            self.close()
+
+
+class Recorder(Recording):
     """Writes one trace. Not kept on disk yet: what came in the last `chunk_seconds`.
 
     site: the site file as plain values, kept beside the wiring. live: close chunks by wall time also, in a
@@ -248,18 +267,6 @@ class Recorder:
         self._output.abandon()
         self._unsaid = True
         self.error = RecordingError(self.path, problem.strerror or str(problem), self._safe_frames)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if problem is None:
-            self.close()
-            return
-        with suppress(RecordingError):  # what went wrong first is what matters
-            self.close()
 
 
 def _program_version() -> str:

@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from tui import layout
 from tui.screens.base import ViewScreen, set_height
-from tui.screens.table import MOVES
+from tui.screens.moves import moves
 from tui.shown import Shown
 from tui.widgets.entity import EntityPage
 from tui.widgets.nvlink import DomainMatrix
@@ -20,7 +20,7 @@ class DomainScreen(ViewScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "back", key_display="esc", tooltip="go back"),
         Binding("enter", "open", "GPU", tooltip="open the GPU under the cursor"),
-        *MOVES,
+        *moves("a row up", "a row down"),
     ]
 
     def __init__(self, address: str) -> None:

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from tui.screens.base import ViewScreen
-from tui.screens.table import MOVES
+from tui.screens.moves import moves
 from tui.widgets.entity import EntityPage
 
 
@@ -17,7 +17,7 @@ class EntityScreen(ViewScreen):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "back", "back", key_display="esc", tooltip="go back"),
         Binding("enter", "open", "open", tooltip="open the neighbour or the incident under the cursor"),
-        *MOVES,
+        *moves("a row up", "a row down"),
     ]
 
     def __init__(self, address: str) -> None:

@@ -9,6 +9,7 @@ from textual.binding import Binding, BindingType
 from textual.widget import Widget
 
 from tui.screens.handling import HandlingScreen
+from tui.screens.moves import moves
 from tui.widgets.detail import IncidentDetail
 from twin.incident import Incident
 
@@ -22,12 +23,7 @@ class IncidentScreen(HandlingScreen):
         Binding("y", "copy", "copy", tooltip="copy the incident as plain text for a ticket"),
         Binding("n", "neighbour(1)", "next", tooltip="the next incident"),
         Binding("p", "neighbour(-1)", "previous", tooltip="the previous incident"),
-        Binding("up,k", "move(-1)", "up", show=False, tooltip="a line up"),
-        Binding("down,j", "move(1)", "down", show=False, tooltip="a line down"),
-        Binding("pageup", "page(-1)", "page up", show=False, tooltip="a page up"),
-        Binding("pagedown", "page(1)", "page down", show=False, tooltip="a page down"),
-        Binding("home", "move(-1000000)", "first", show=False, tooltip="the start of the page"),
-        Binding("end", "move(1000000)", "last", show=False, tooltip="the end of the page"),
+        *moves("a line up", "a line down", "the start of the page", "the end of the page"),
     ]
 
     def __init__(self) -> None:

@@ -7,6 +7,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from tui.screens.handling import HandlingScreen
+from tui.screens.moves import moves
 from tui.widgets.incidents import IncidentList
 from twin.incident import Incident
 
@@ -16,12 +17,7 @@ class ListingScreen(HandlingScreen):
         Binding("enter", "open", "open", tooltip="open the incident under the cursor"),
         Binding("slash", "filter", "filter", key_display="/", tooltip="filter the incidents by any words"),
         Binding("y", "copy", "copy", tooltip="copy the incident as plain text for a ticket"),
-        Binding("up,k", "move(-1)", "up", show=False, tooltip="the incident above"),
-        Binding("down,j", "move(1)", "down", show=False, tooltip="the incident below"),
-        Binding("pageup", "page(-1)", "page up", show=False, tooltip="a page up"),
-        Binding("pagedown", "page(1)", "page down", show=False, tooltip="a page down"),
-        Binding("home", "move(-1000000)", "first", show=False, tooltip="the first"),
-        Binding("end", "move(1000000)", "last", show=False, tooltip="the last"),
+        *moves("the incident above", "the incident below"),
     ]
 
     def __init__(self) -> None:

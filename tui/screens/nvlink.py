@@ -10,7 +10,7 @@ from textual.widget import Widget
 
 from tui import layout
 from tui.screens.base import ViewScreen, set_height
-from tui.screens.table import MOVES
+from tui.screens.moves import moves
 from tui.shown import Shown
 from tui.widgets.nvlink import DomainMap, DomainMatrix
 
@@ -23,7 +23,7 @@ class NvlinkScreen(ViewScreen):
         Binding("enter", "open", "open", tooltip="open the domain under the cursor, GPU by switch chip"),
         Binding("right,l", "beside(1)", "next", show=False, tooltip="the next domain"),
         Binding("left,h", "beside(-1)", "previous", show=False, tooltip="the domain before"),
-        *MOVES,
+        *moves("a row up", "a row down"),
     ]
 
     def __init__(self) -> None:

@@ -13,6 +13,7 @@ from tui import layout
 from tui.rows.leaf import leaf_grid_rows
 from tui.rows.links import troubled_links
 from tui.screens.base import ViewScreen, set_height
+from tui.screens.moves import moves
 from tui.shown import Shown
 from tui.widgets.leafmap import LeafGrid, LeafMap, LinkList
 from tui.widgets.planes import PlaneStrips
@@ -25,12 +26,7 @@ class PlanesScreen(ViewScreen):
         Binding("left,shift+tab,h", "plane(-1)", "previous plane", show=False, tooltip="the previous plane"),
         Binding("enter", "open", "leaf", tooltip="open the leaf under the cursor, link by link"),
         Binding("s", "states", "load/state", tooltip="the map shows load, or state"),
-        Binding("up,k", "move(-1)", "up", show=False, tooltip="the leaf above"),
-        Binding("down,j", "move(1)", "down", show=False, tooltip="the leaf below"),
-        Binding("pageup", "page(-1)", "page up", show=False, tooltip="a page up"),
-        Binding("pagedown", "page(1)", "page down", show=False, tooltip="a page down"),
-        Binding("home", "move(-1000000)", "first", show=False, tooltip="the first leaf"),
-        Binding("end", "move(1000000)", "last", show=False, tooltip="the last leaf"),
+        *moves("the leaf above", "the leaf below", "the first leaf", "the last leaf"),
     ]
 
     def __init__(self) -> None:

@@ -7,17 +7,9 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from tui.screens.base import ViewScreen
+from tui.screens.moves import moves
 from tui.widgets.filterline import FilterLine
 from tui.widgets.table import TablePanel
-
-MOVES: list[BindingType] = [
-    Binding("up,k", "move(-1)", "up", show=False, tooltip="a row up"),
-    Binding("down,j", "move(1)", "down", show=False, tooltip="a row down"),
-    Binding("pageup", "page(-1)", "page up", show=False, tooltip="a page up"),
-    Binding("pagedown", "page(1)", "page down", show=False, tooltip="a page down"),
-    Binding("home", "move(-1000000)", "first", show=False, tooltip="the first"),
-    Binding("end", "move(1000000)", "last", show=False, tooltip="the last"),
-]
 
 
 class TableScreen(ViewScreen):
@@ -29,7 +21,7 @@ class TableScreen(ViewScreen):
         Binding("slash", "filter", "filter", key_display="/", tooltip="filter: power>90% rail=3 node=n01* lost !ok"),
         Binding("s", "sort(1)", "sort", key_display="s S", tooltip="sort by the next column"),
         Binding("S", "turn", "other way", show=False, tooltip="sort the other way round"),
-        *MOVES,
+        *moves("a row up", "a row down"),
     ]
     example = "power>90%"  # of a filter, for the line that is still empty
 

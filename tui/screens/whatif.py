@@ -13,6 +13,7 @@ from textual.widgets import Input
 
 from tui.questions import TRAFFIC, work_out
 from tui.screens.base import ViewScreen
+from tui.screens.moves import moves
 from tui.widgets.whatif import WhatIfPanel
 from twin.errors import InputError
 
@@ -36,12 +37,7 @@ class WhatIfScreen(ViewScreen):
         Binding("left,shift+tab,h", "sweep(-1)", "previous class", show=False, tooltip="sweep the class before"),
         Binding("t", "traffic", "traffic", tooltip="where traffic goes, against where the model says that it should"),
         Binding("r", "renew", "anew", tooltip="ask again, of the state now"),
-        Binding("up,k", "move(-1)", "up", show=False, tooltip="a row up"),
-        Binding("down,j", "move(1)", "down", show=False, tooltip="a row down"),
-        Binding("pageup", "page(-1)", "page up", show=False, tooltip="a page up"),
-        Binding("pagedown", "page(1)", "page down", show=False, tooltip="a page down"),
-        Binding("home", "move(-1000000)", "first", show=False, tooltip="the first"),
-        Binding("end", "move(1000000)", "last", show=False, tooltip="the last"),
+        *moves("a row up", "a row down"),
     ]
 
     def __init__(self) -> None:

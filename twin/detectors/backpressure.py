@@ -145,12 +145,7 @@ class BackPressure:
             hosts = full[self._to[full] < self._nodes]
             queued = hosts[~trail.short[hosts]]
             hosts = queued if len(queued) else hosts
-            if len(hosts):
-                marked = hosts[trail.queue[hosts]]
-                best = marked if len(marked) else hosts[[int(np.argmax(trail.risen[hosts]))]]
-                unsure = not len(marked) and len(hosts) > 1
-                return [replace(self._full(p, "incast", waits), unsure=unsure) for p in best.tolist()]
-            return self._downlinks(full, trail, waits)
+            return self._incasts(hosts, trail, waits) if len(hosts) else self._downlinks(full, trail, waits)
         if len(into) == 1:
             return [self._stuck(int(into[0]), trail, waits)]
         held = self._held(waits, device, [])
@@ -201,21 +196,28 @@ class BackPressure:
         return bool(equals.any() and trail.load[port] >= _UNEQUAL * np.median(trail.load[equals]))
 
     def _busy_hosts(self, ports: Rows, others: list[Root], trail: Trail, waits: Bool) -> list[Root]:
-        """Of full ports to hosts, which may just be busy, those with a queue; else the one of a switch whose load has
-        risen most, where somebody waits whom no other root explains."""
+        """Incasts at full ports to hosts, which may just be busy: where there is a queue, or where somebody waits
+        whom no other root explains."""
         explained = np.zeros(len(waits), bool)
         for other in others:
             explained[other.held] |= not other.lost
         out = []
         for device in np.unique(self._device[ports]).tolist():
             mine = ports[(self._device[ports] == device) & ~trail.short[ports]]
-            queued = mine[trail.queue[mine]]
-            out += [self._full(p, "incast", waits) for p in queued.tolist()]
-            if len(mine) and not len(queued):
-                root = self._full(int(mine[np.argmax(trail.risen[mine])]), "incast", waits)
-                if not explained[root.held[root.held != root.port]].all():
-                    out.append(replace(root, unsure=len(mine) > 1))
+            out += [
+                root
+                for root in self._incasts(mine, trail, waits)
+                if trail.queue[root.port] or not explained[root.held[root.held != root.port]].all()
+            ]
         return out
+
+    def _incasts(self, hosts: Rows, trail: Trail, waits: Bool) -> list[Root]:
+        """Of full ports of a switch to hosts all with a queue; where none has one, that whose load has risen most."""
+        queued = hosts[trail.queue[hosts]]
+        if len(queued) or not len(hosts):
+            return [self._full(p, "incast", waits) for p in queued.tolist()]
+        risen = int(hosts[np.argmax(trail.risen[hosts])])
+        return [replace(self._full(risen, "incast", waits), unsure=len(hosts) > 1)]
 
     def _queued(self, trail: Trail, waits: Bool) -> list[Root]:
         """Ports with a long queue that do not wait: behind full ports of their plane, or full themselves."""
